@@ -1,0 +1,1 @@
+"""The local harness: see README.md for the map of files."""
