@@ -1,0 +1,210 @@
+"""Which saved runs a name means. Needs no torch.
+
+.kit/runs/X.jsonl      every file in it
+records/DIR            its submission, or parent and submission where nothing else is named
+submissions/v07_x.py   (or v07_x, v07) the newest bytes of that file that have runs, in the newest environment that all
+                       named files share
+best                   the lowest geometric mean of all complete passing files in that environment
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.cases import ROOT
+from harness.errors import UserError
+from harness.results import Run, file_sha, geomean, read_runs, saved_runs
+
+RECORDS_DIR = ROOT / "records"
+MOST_SESSIONS = 100  # of a named file, newest first: older ones would cost a second to read and change no verdict
+Environment = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One file (one content) in one environment, with all its runs of every mode, oldest first."""
+
+    name: str  # short: v07
+    file: str
+    sha: str
+    runs: tuple[Run, ...]
+
+    @property
+    def benchmarks(self) -> list[Run]:
+        return [r for r in self.runs if r.mode != "test"]
+
+    @property
+    def tests(self) -> list[Run]:
+        return [r for r in self.runs if r.mode == "test"]
+
+
+def environment(r: Run) -> Environment:
+    """What must agree for all of a file's runs; `cut` may differ from case to case."""
+    return (tuple(sorted(r.device.items())), r.task, r.protocol, r.where)
+
+
+def run_files(runs_dir: Path | None = None, records: Path | None = None) -> Iterator[Path]:
+    """Saved sessions, newest first, then those of the records."""
+    yield from saved_runs(runs_dir)
+    yield from sorted((records or RECORDS_DIR).glob("*/runs.jsonl"), reverse=True)
+
+
+def unique(runs: Iterable[Run]) -> list[Run]:
+    """Without the copies that a record keeps of a session, oldest first."""
+    seen: dict[object, Run] = {}
+    for r in runs:
+        key = (r.session or r.t, r.mode, r.protocol, r.file, r.sha, r.case, r.spec, r.round)
+        seen.setdefault(key, r)
+    return sorted(seen.values(), key=lambda r: (r.t, r.session, r.round))
+
+
+def _matches(name: str, file: str) -> bool:
+    stem = Path(name).name.removesuffix(".py")
+    return file.removesuffix(".py") == stem or (re.fullmatch(r"v\d+", stem) is not None and file.startswith(stem + "_"))
+
+
+def group(runs: Iterable[Run]) -> list[Side]:
+    """One side for each file, content and environment, in order of appearance."""
+    sides: dict[object, list[Run]] = {}
+    for r in runs:
+        sides.setdefault((r.file, r.sha, environment(r)), []).append(r)
+    return [Side(short(rs[0].file), rs[0].file, rs[0].sha, tuple(rs)) for rs in sides.values()]
+
+
+def short(file: str) -> str:
+    """`v07` of v07_compact_wy.py; a name without a number keeps its stem."""
+    stem = file.removesuffix(".py")
+    number = re.match(r"(v\d+)_", stem)
+    return number[1] if number else stem
+
+
+def name_apart(sides: Sequence[Side]) -> list[Side]:
+    """The same sides with names that tell them apart: v07, else v07_idea, else v07_idea@protocol, session or sha."""
+    def stem(s: Side) -> str:
+        return s.file.removesuffix(".py")
+
+    for how in (lambda s: s.name, stem, lambda s: f"{stem(s)}@{s.runs[-1].protocol}",
+                lambda s: f"{stem(s)}@{s.runs[-1].where}", lambda s: f"{stem(s)}@{s.sha[:6]}"):
+        names = [how(s) for s in sides]
+        if len(set(names)) == len(names):
+            break
+    else:
+        names = [f"{stem(s)}@{s.runs[-1].session or i}" for i, s in enumerate(sides, 1)]
+    return [replace(s, name=n) for s, n in zip(sides, names, strict=True)]
+
+
+def pick(names: Sequence[str], protocol: str = "", runs_dir: Path | None = None,
+         records: Path | None = None) -> list[Side]:
+    """A side for each name (several for a .jsonl file), in order. No name: the newest session.
+
+    Raises UserError for a name that no saved run has.
+    """
+    if not names:
+        newest = next(saved_runs(runs_dir), None)
+        if newest is None:
+            raise UserError("no saved run to compare", "./kit bench A.py B.py")
+        names = [str(newest)]
+    slots: list[list[Side] | str] = []  # a file's name stands until all are known
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            slots.append(_record(path, alone=len(names) == 1))
+        elif path.suffix == ".jsonl":
+            slots.append(group(unique(read_runs(path))))
+        else:
+            slots.append(name)
+    if protocol:
+        slots = [s if isinstance(s, str) else [x for x in s if x.runs[0].protocol == protocol] for s in slots]
+    wanted = [s for s in slots if isinstance(s, str)]
+    fixed = [side for s in slots if not isinstance(s, str) for side in s]
+    found = _named(wanted, fixed, protocol, runs_dir, records) if wanted else {}
+    sides = [side for s in slots for side in ([found[s]] if isinstance(s, str) else s)]
+    if not sides:
+        raise UserError(f"no run under protocol {protocol} in {', '.join(names)}", "leave --protocol out")
+    return name_apart(sides)
+
+
+def _record(folder: Path, alone: bool) -> list[Side]:
+    sides = group(unique(read_runs(folder / "runs.jsonl")))
+    exact = folder / "submission.py"
+    own = [s for s in sides if exact.is_file() and s.sha == file_sha(exact)]
+    if not own:
+        return sides
+    return [s for s in sides if s not in own] + own if alone else own
+
+
+def _named(names: Sequence[str], fixed: Sequence[Side], protocol: str, runs_dir: Path | None,
+           records: Path | None) -> dict[str, Side]:
+    files = [n for n in names if n != "best"]
+    runs = _runs_of(None if "best" in names else files, runs_dir, records)
+    runs = [r for r in runs if not protocol or r.protocol == protocol]
+    by_name: dict[str, list[Side]] = {}
+    for name in files:
+        sides = group(r for r in runs if _matches(name, r.file))
+        sides = [s for s in sides if s.benchmarks]
+        if not sides:
+            raise UserError(f"no saved run of {name}" + (f" under protocol {protocol}" if protocol else ""),
+                            f"./kit bench {name}")
+        by_name[name] = sorted(sides, key=lambda s: s.benchmarks[-1].t, reverse=True)  # newest first
+    where = _shared([[environment(s.runs[0]) for s in sides] for sides in by_name.values()]
+                    + [[environment(s.runs[0])] for s in fixed])
+    result = {name: next((s for s in sides if environment(s.runs[0]) == where), sides[0])
+              for name, sides in by_name.items()}
+    if "best" in names:
+        others = {(s.file, s.sha) for s in [*fixed, *result.values()]}
+        result["best"] = best([s for s in group(runs) if (s.file, s.sha) not in others], where)
+    return result
+
+
+def _shared(choices: list[list[Environment]]) -> Environment | None:
+    """The first of the first list that all lists have."""
+    if not choices:
+        return None
+    return next((e for e in choices[0] if all(e in c for c in choices[1:])), None)
+
+
+def _runs_of(names: Sequence[str] | None, runs_dir: Path | None, records: Path | None) -> list[Run]:
+    """Every saved run of the named files (None: of any file), from their newest sessions."""
+    found: list[Run] = []
+    sessions = 0
+    needles = [f'"{Path(n).name.removesuffix(".py")}'.encode() for n in names or ()]
+    for path in run_files(runs_dir, records):
+        try:
+            if needles and not any(n in raw for raw in [path.read_bytes()] for n in needles):
+                continue  # found out in a tenth of the time that parsing takes
+            runs = read_runs(path, warn=False)
+        except (UserError, OSError):  # an empty or newer file among many is no reason to stop
+            continue
+        runs = [r for r in runs if names is None or any(_matches(n, r.file) for n in names)]
+        found += runs
+        sessions += bool(runs)
+        if sessions >= MOST_SESSIONS:
+            break
+    return unique(found)
+
+
+def score(side: Side) -> float:
+    """Geometric mean in ns over the cases of a side that passed every time; NaN where one did not, or none ran."""
+    times: dict[str, list[float]] = {}
+    for r in side.benchmarks:
+        if r.status == "infra":
+            continue
+        if not r.ok:
+            return float("nan")
+        if r.samples_ns:
+            times.setdefault(r.case, []).append(r.mean_ns)
+    return geomean(geomean(x) for x in times.values())
+
+
+def best(sides: Sequence[Side], where: Environment | None) -> Side:
+    """The quickest of those that ran the most cases, all passing, in an environment (None: the newest)."""
+    if where is None:
+        where = max(((r.t, environment(r)) for s in sides for r in s.benchmarks), default=(None, None))[1]
+    here = [s for s in sides if environment(s.runs[0]) == where and score(s) == score(s)]
+    if not here:
+        raise UserError("best: no other file has passed every case it ran on this device and protocol",
+                        "./kit bench submissions/*.py")
+    most = max(len({r.case for r in s.benchmarks}) for s in here)
+    return min((s for s in here if len({r.case for r in s.benchmarks}) == most), key=score)
