@@ -4,11 +4,12 @@ generate_input        the same matrices as the contest, bit for bit, for a given
 ref_kernel            torch.geqrf
 check_implementation  the same verdict as the contest: (ok, message)
 
-Try it:  python -c "import reference as r; a = r.generate_input(2, 64, 1, 7); print(r.check_implementation(a, r.ref_kernel(a)))"
+Try it:  python -c "import reference as r; a = r.generate_input(2, 64, 1, 7); print(r.judge(a, r.ref_kernel(a)))"
 """
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
@@ -176,8 +177,21 @@ def _norm1(x: torch.Tensor) -> torch.Tensor:
     return x.abs().sum(dim=-2).amax(dim=-1)
 
 
-def check_implementation(data: torch.Tensor, output: object) -> tuple[bool, str]:
-    """The contest's verdict on `output` for the input `data`: (ok, message).
+@dataclass
+class Judgement:
+    """What the checker found. The tensors are (batch,), float64, absolute; None where the verdict fell before them."""
+
+    ok: bool
+    message: str
+    a1: torch.Tensor | None = None  # ||A||_1
+    factor: torch.Tensor | None = None  # ||R - Q'A||_1
+    orth: torch.Tensor | None = None  # ||Q'Q - I||_1
+    column: torch.Tensor | None = None  # largest ||column of R - Q'A||_1 over that column's own norm in A
+    bad_columns: torch.Tensor | None = None  # int64: columns whose own residual exceeds FACTOR_RTOL n eps32
+
+
+def judge(data: torch.Tensor, output: object) -> Judgement:
+    """check_implementation with its figures, and a column-wise residual that the contest has not.
 
     Passes when Q = householder_product(H, tau) and R = triu(H) satisfy, per matrix and in float64,
     ||R - Q'A||_1 <= 20 n eps32 ||A||_1, and ||Q'Q - I||_1 <= 100 n eps32 over the batch. The first failure decides.
@@ -185,13 +199,14 @@ def check_implementation(data: torch.Tensor, output: object) -> tuple[bool, str]
     batch, n = data.shape[0], data.shape[-1]
     if not isinstance(output, tuple) or len(output) != 2:
         got = f"a tuple of {len(output)}" if isinstance(output, tuple) else type(output).__name__
-        return False, f"output must be a tuple (H, tau), got {got}"
+        return Judgement(False, f"output must be a tuple (H, tau), got {got}")
     h, tau = output
     problem = _wrong_tensor("H", h, (batch, n, n), data) or _wrong_tensor("tau", tau, (batch, n), data)
     if problem:
-        return False, problem
+        return Judgement(False, problem)
 
     step = max(1, _FP64_BYTES // (6 * 8 * n * n))  # results are per matrix: chunks bound the memory, not the verdict
+    unit = n * EPS32
     parts: list[torch.Tensor] = []
     eye = torch.eye(n, dtype=torch.float64, device=data.device)
     for lo in range(0, batch, step):
@@ -199,27 +214,38 @@ def check_implementation(data: torch.Tensor, output: object) -> tuple[bool, str]
         q = torch.linalg.householder_product(hc, tau[lo:lo + step])
         r = torch.triu(hc)
         if not torch.isfinite(q).all():
-            return False, "Q = householder_product(H, tau) holds values that are not finite"
+            return Judgement(False, "Q = householder_product(H, tau) holds values that are not finite")
         q, r = q.double(), r.double()
         p = q.mT @ a
         if not torch.isfinite(p).all():
-            return False, "Q'A holds values that are not finite"
+            return Judgement(False, "Q'A holds values that are not finite")
+        columns = (r - p).abs().sum(dim=-2)
+        own = torch.where(columns == 0, 0.0, columns / (unit * a.abs().sum(dim=-2)))
         parts.append(torch.stack([
-            _norm1(a), _norm1(r - p), _norm1(q.mT @ q - eye), _norm1(q @ r - a), _norm1(torch.tril(p, -1))]))
-    a1, factor, orth, recon, lower = torch.cat(parts, dim=1)
+            _norm1(a), columns.amax(dim=-1), _norm1(q.mT @ q - eye), _norm1(q @ r - a), _norm1(torch.tril(p, -1)),
+            own.amax(dim=-1), (own > FACTOR_RTOL).sum(dim=-1)]))
+    a1, factor, orth, recon, lower, column, bad_columns = torch.cat(parts, dim=1)
+    figures = (a1, factor, orth, column, bad_columns.long())
 
-    unit = n * EPS32
     scaled = factor / (unit * a1.clamp(min=1e-30))
     bad = factor > FACTOR_RTOL * unit * a1
     if bad.any():
         worst = int(torch.where(bad, scaled, -1.0).argmax())
-        return False, (f"factor residual too large: matrix {worst} of {batch}, residual {factor[worst]:.3g}, allowed "
-                       f"{FACTOR_RTOL * unit * a1[worst]:.3g}, scaled {scaled[worst]:.3g}")
+        return Judgement(False, (
+            f"factor residual too large: matrix {worst} of {batch}, residual {factor[worst]:.3g}, allowed "
+            f"{FACTOR_RTOL * unit * a1[worst]:.3g}, scaled {scaled[worst]:.3g}"), *figures)
     worst_orth = orth.max()
     if worst_orth > ORTH_RTOL * unit:
-        worst = int(orth.argmax())
-        return False, (f"orthogonality residual too large: matrix {worst} of {batch}, residual {worst_orth:.3g}, "
-                       f"allowed {ORTH_RTOL * unit:.3g}, scaled {worst_orth / unit:.3g}")
+        return Judgement(False, (
+            f"orthogonality residual too large: matrix {int(orth.argmax())} of {batch}, residual {worst_orth:.3g}, "
+            f"allowed {ORTH_RTOL * unit:.3g}, scaled {worst_orth / unit:.3g}"), *figures)
     over = 1 / (unit * a1.clamp(min=1e-30))
-    return True, (f"scaled residuals: factor {scaled.max():.3g}, reconstruction {(recon * over).max():.3g}, "
-                  f"triangular {(lower * over).max():.3g}, orthogonality {worst_orth / unit:.3g}")
+    return Judgement(True, (
+        f"scaled residuals: factor {scaled.max():.3g}, reconstruction {(recon * over).max():.3g}, "
+        f"triangular {(lower * over).max():.3g}, orthogonality {worst_orth / unit:.3g}"), *figures)
+
+
+def check_implementation(data: torch.Tensor, output: object) -> tuple[bool, str]:
+    """The contest's verdict on `output` for the input `data`: (ok, message). See judge."""
+    j = judge(data, output)
+    return j.ok, j.message

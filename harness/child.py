@@ -1,0 +1,253 @@
+"""The worker process seen from the trusted parent: shared buffers, requests with a limit, and what its end looks like.
+
+Shared memory is a mapped file on the CPU and CUDA IPC on a GPU. A worker that crashes, hangs or is killed costs the
+case at hand: it can reach nothing of the parent's but the buffers of one case.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.cases import ROOT
+from harness.machine import device_kind
+
+ALIGN = 128  # floats: inputs start where cudaMalloc would put them, so that 16-byte loads work
+
+
+class Pool:
+    """Buffers for one case, owned here and mapped by the worker: `slots` inputs, `outs` outputs (H and tau)."""
+
+    def __init__(self, batch: int, n: int, slots: int, outs: int):
+        self.batch, self.n, self.slots, self.outs = batch, n, slots, outs
+        size = batch * n * n
+        self.stride = -(-size // ALIGN) * ALIGN
+        sizes = {"in": slots * self.stride, "h": outs * size, "tau": outs * batch * n}
+        self.files: list[str] = []
+        self.handles: list[bytes] = []
+        self.buffers: dict[str, torch.Tensor] = {}
+        for name, count in sizes.items():
+            if device_kind() == "cuda":
+                from multiprocessing.reduction import ForkingPickler
+
+                from torch.multiprocessing import reductions  # noqa: F401  registers the sharing of CUDA tensors
+                self.buffers[name] = torch.empty(count, device="cuda")
+                self.handles.append(bytes(ForkingPickler.dumps(self.buffers[name])))
+            else:
+                shm = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+                fd, path = tempfile.mkstemp(prefix="qrkit-", dir=shm)
+                os.close(fd)
+                self.files.append(path)
+                self.handles.append(path.encode())
+                self.buffers[name] = torch.from_file(path, shared=True, size=max(1, count), dtype=torch.float32)
+
+    def unlink(self) -> None:
+        """Once both sides have mapped a file its name is not needed: nothing is left behind whatever dies."""
+        while self.files:
+            Path(self.files.pop()).unlink(missing_ok=True)
+
+    def input(self, slot: int) -> torch.Tensor:
+        start = slot * self.stride
+        return self.buffers["in"][start:start + self.batch * self.n ** 2].view(self.batch, self.n, self.n)
+
+    def output(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+        size, rows = self.batch * self.n ** 2, self.batch * self.n
+        return (self.buffers["h"][i * size:(i + 1) * size].view(self.batch, self.n, self.n),
+                self.buffers["tau"][i * rows:(i + 1) * rows].view(self.batch, self.n))
+
+    def poison(self) -> None:
+        """What is not written must not look right."""
+        self.buffers["h"].fill_(float("nan"))
+        self.buffers["tau"].fill_(float("nan"))
+
+
+class Failure(Exception):
+    """A case that got no output to check: status (results.STATUSES) and the text that explains it."""
+
+    def __init__(self, status: str, text: str):
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+@dataclass
+class Reply:
+    """One run of the worker: its own elapsed time and the parent's, nanoseconds; and what it saw."""
+
+    elapsed_ns: float
+    wall_ns: float
+    copy_ns: float
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+class Worker:
+    """A worker process with one submission loaded. Use as a context manager.
+
+    Raises Failure: import, raised, output, oom (the submission's doing, the process still lives), timeout, died (the
+    process is gone; make a new Worker for the next case).
+    """
+
+    def __init__(self, path: Path, limit_s: float, interpret: bool = False):
+        self.path, self.limit_s = path.resolve(), limit_s
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
+        self.scratch = tempfile.TemporaryDirectory(prefix="qrkit-worker-")
+        self.channel, theirs = Pipe()
+        keep = {k: v for k, v in os.environ.items()
+                if not k.startswith(("POPCORN", "QRKIT", "PYTHON")) or k == "PYTHONHASHSEED"}
+        keep |= {"TMPDIR": self.scratch.name, "PYTHONUNBUFFERED": "1"}
+        if interpret:
+            keep["TRITON_INTERPRET"] = "1"
+        if device_kind() == "cpu":
+            keep["CUDA_VISIBLE_DEVICES"] = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", str(ROOT / "harness" / "worker.py"), str(theirs.fileno()), str(ROOT / "task.py")],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=keep,
+            cwd=self.scratch.name, start_new_session=True)
+        theirs.close()
+        self.overhead: list[float] = []
+        self.slots: list[int] = []
+        try:
+            self.build_s = self._ask(op="load", path=str(self.path))["seconds"]
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the process and all that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.channel.close()
+        self.log.close()
+        self.scratch.cleanup()
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def _send(self, **request: Any) -> None:
+        try:
+            self.channel.send_bytes(json.dumps(request).encode())
+        except OSError:
+            raise self._dead() from None
+
+    def _receive(self, limit_s: float | None = None) -> dict[str, Any]:
+        limit_s = limit_s or self.limit_s
+        try:
+            if not self.channel.poll(limit_s):
+                self.close()
+                raise Failure("timeout", f"no answer within {limit_s:g} s; killed")
+            reply = json.loads(self.channel.recv_bytes())
+        except (EOFError, OSError):
+            raise self._dead() from None
+        except ValueError:
+            self.close()
+            raise Failure("infra", "the worker's answer is not JSON: its channel was written to") from None
+        if not isinstance(reply, dict):
+            raise Failure("infra", "the worker's answer is not an object")
+        if "fail" in reply:
+            raise Failure(str(reply["fail"]), str(reply.get("text", "")))
+        return reply
+
+    def _dead(self) -> Failure:
+        try:
+            code = self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            return Failure("died", "closed its channel")
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        tail = self._log_tail()
+        return Failure("died", f"the process ended: {how}" + (f"\n{tail}" if tail else ""))
+
+    def _log_tail(self) -> str:
+        if self.log.closed:
+            return ""
+        self.log.seek(0)
+        return "\n".join(self.log.read()[-4000:].decode(errors="replace").strip().splitlines()[-12:])
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        self._send(**request)
+        return self._receive()
+
+    def map(self, pool: Pool) -> None:
+        self._send(op="map", kind=device_kind(), batch=pool.batch, n=pool.n, slots=pool.slots, outs=pool.outs,
+                   stride=pool.stride)
+        try:
+            for handle in pool.handles:
+                self.channel.send_bytes(handle)
+        except OSError:
+            raise self._dead() from None
+        self._receive()
+        self.slots, self.overhead = [0] * pool.outs, []
+        self.calibrate()
+
+    def calibrate(self) -> None:
+        """What a run costs that calls nothing."""
+        self.overhead += [self.run(self.slots, call=False).wall_ns for _ in range(5)]
+
+    def run(self, slots: list[int], call: bool = True, flush: bool = True) -> Reply:
+        """Call custom_kernel on these slots. Everything this process has queued on the GPU is finished first."""
+        if device_kind() == "cuda":
+            torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        self._send(op="run", slots=slots, call=call, flush=flush)
+        timed = self._receive()
+        wall = time.perf_counter_ns() - start
+        seen = self._receive()
+        copy = time.perf_counter_ns() - start - wall
+        try:
+            elapsed = float(timed["elapsed_ns"])
+            outputs, patched, threads = seen["outputs"], seen["patched"], int(seen["threads"])
+            problem = next((f"call {i}: {o['problem']}" for i, o in enumerate(outputs) if o["problem"]), "")
+            shares = sorted({str(o["shares"]) for o in outputs if not o["problem"] and o["shares"]})
+            missing = call and len(outputs) != len(slots)
+        except (KeyError, TypeError, ValueError):
+            raise Failure("infra", "the worker's answer is malformed: its channel was written to") from None
+        if missing:
+            raise Failure("infra", "the worker handed over too few outputs")
+        notes = [f"returns the buffer of its {s}" for s in shares]
+        notes += [f"replaced {name}" for name in patched]
+        notes += ["leaves threads running"] * (threads > 0)
+        notes += ["leaves a process running"] * bool(self._children())
+        return Reply(elapsed, wall, copy, problem, notes)
+
+    def _children(self) -> list[str]:
+        """Processes that the submission started and that still live, torch's own compile helpers aside."""
+        found = []
+        for entry in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+            try:
+                pids = entry.read_text().split()
+                found += [p for p in pids if b"torch/_inductor" not in Path(f"/proc/{p}/cmdline").read_bytes()]
+            except OSError:
+                continue
+        return found
+
+    def hidden_ns(self, replies: list[Reply]) -> float:
+        """Time that this clock saw and the worker's did not, beyond what the harness itself costs and its jitter.
+
+        The quarter of the repeats with the least of it decides: a busy machine disturbs some, a false clock all.
+        Allowed: a tenth of the elapsed time, 50 us, and three times the spread of empty runs before and after.
+        """
+        self.calibrate()
+        own = statistics.median(self.overhead)
+        elapsed = statistics.median(r.elapsed_ns for r in replies)
+        allowed = 0.1 * elapsed + 50e3 + 3 * (max(self.overhead) - min(self.overhead))
+        hidden = sorted(r.wall_ns - r.elapsed_ns for r in replies)
+        return hidden[len(hidden) // 4] - own - allowed
