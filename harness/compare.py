@@ -232,18 +232,24 @@ def _notes(c: Comparison, order: list[str]) -> list[str]:
         notes.append(f"{absent} of {len(order)} cases not run")
     if any(r.cut for side in (c.base, c.new) for r in side.benchmarks):
         notes.append("batches cut for a CPU")
-    latest: dict[str, Run] = {r.case: r for r in c.new.tests}
-    failed = sum(not r.ok for r in latest.values())
+    newest = [r for r in c.new.tests if r.session == c.new.tests[-1].session]
+    failed = {r.case for r in newest if not r.ok}
     if failed:
-        notes.append(f"{c.new.name} fails {failed} of {len(latest)} tests")
+        notes.append(f"{c.new.name} fails {len(failed)} of {len({r.case for r in newest})} tests")
     return notes
 
 
 # ---------------------------------------------------------------- what bench asks between rounds
 
 def _all(runs: Sequence[Run], noise: Noise | None) -> list[Comparison]:
-    sides = name_apart(group(runs))
+    sides = name_apart(group(_latest(runs)))
     return [compare(sides[0], s, noise=noise) for s in sides[1:]]
+
+
+def _latest(runs: Sequence[Run]) -> list[Run]:
+    """Those timed under the protocol that is being measured: one session may hold both."""
+    timed = [r for r in runs if r.mode != "test"]
+    return [r for r in timed if r.protocol == timed[-1].protocol]
 
 
 def decided(runs: Sequence[Run], noise: Noise | None = None) -> bool:
@@ -251,7 +257,7 @@ def decided(runs: Sequence[Run], noise: Noise | None = None) -> bool:
 
     True only after one of stats.LOOKS rounds: the error rate is kept by looking at no other time.
     """
-    rounds = len({(r.session, r.round) for r in runs if r.mode != "test"})
+    rounds = len({(r.session, r.round) for r in _latest(runs)})
     return rounds in stats.LOOKS and bool(comparisons := _all(runs, noise)) and all(
         "unclear" not in c.verdicts() for c in comparisons)
 
@@ -277,7 +283,7 @@ def compare_sides(sides: Sequence[Side], anyway: bool = False) -> list[Compariso
     """Every side against the first, with the noise floor and the ceilings of its machine."""
     result = []
     for new in sides[1:]:
-        r = new.runs[-1]
+        r = new.last
         result.append(compare(sides[0], new, noise=noise_floor.read(r.device, r.protocol, r.task), anyway=anyway,
                               ceilings=roofline.ceilings(r.device.get("name", ""))))
     return result

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.cases import ROOT
 from harness.errors import UserError
+from harness.header import read_header
 from harness.results import Run, file_sha, geomean, read_runs, saved_runs
 
 RECORDS_DIR = ROOT / "records"
@@ -24,20 +25,21 @@ Environment = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Side:
-    """One file (one content) in one environment, with all its runs of every mode, oldest first."""
+    """One file (one content) in one environment, with its timed runs and its tests, each oldest first."""
 
     name: str  # short: v07
     file: str
     sha: str
-    runs: tuple[Run, ...]
+    benchmarks: tuple[Run, ...]
+    tests: tuple[Run, ...] = ()
 
     @property
-    def benchmarks(self) -> list[Run]:
-        return [r for r in self.runs if r.mode != "test"]
+    def last(self) -> Run:
+        return self.benchmarks[-1]
 
     @property
-    def tests(self) -> list[Run]:
-        return [r for r in self.runs if r.mode == "test"]
+    def environment(self) -> Environment:
+        return environment(self.last)
 
 
 def environment(r: Run) -> Environment:
@@ -66,11 +68,16 @@ def _matches(name: str, file: str) -> bool:
 
 
 def group(runs: Iterable[Run]) -> list[Side]:
-    """One side for each file, content and environment, in order of appearance."""
-    sides: dict[object, list[Run]] = {}
+    """One side for each file, content and environment that was timed, in order of appearance, with its tests."""
+    timed: dict[object, list[Run]] = {}
+    tests: dict[object, list[Run]] = {}
     for r in runs:
-        sides.setdefault((r.file, r.sha, environment(r)), []).append(r)
-    return [Side(short(rs[0].file), rs[0].file, rs[0].sha, tuple(rs)) for rs in sides.values()]
+        if r.mode == "test":
+            tests.setdefault((r.sha, r.device.get("name")), []).append(r)
+        else:
+            timed.setdefault((r.file, r.sha, environment(r)), []).append(r)
+    return [Side(short(x[0].file), x[0].file, x[0].sha, tuple(x),
+                 tuple(tests.get((x[0].sha, x[0].device.get("name")), ()))) for x in timed.values()]
 
 
 def short(file: str) -> str:
@@ -85,13 +92,13 @@ def name_apart(sides: Sequence[Side]) -> list[Side]:
     def stem(s: Side) -> str:
         return s.file.removesuffix(".py")
 
-    for how in (lambda s: s.name, stem, lambda s: f"{stem(s)}@{s.runs[-1].protocol}",
-                lambda s: f"{stem(s)}@{s.runs[-1].where}", lambda s: f"{stem(s)}@{s.sha[:6]}"):
+    for how in (lambda s: s.name, stem, lambda s: f"{stem(s)}@{s.last.protocol}",
+                lambda s: f"{stem(s)}@{s.last.where}", lambda s: f"{stem(s)}@{s.sha[:6]}"):
         names = [how(s) for s in sides]
         if len(set(names)) == len(names):
             break
     else:
-        names = [f"{stem(s)}@{s.runs[-1].session or i}" for i, s in enumerate(sides, 1)]
+        names = [f"{stem(s)}@{s.last.session or i}" for i, s in enumerate(sides, 1)]
     return [replace(s, name=n) for s, n in zip(sides, names, strict=True)]
 
 
@@ -116,7 +123,7 @@ def pick(names: Sequence[str], protocol: str = "", runs_dir: Path | None = None,
         else:
             slots.append(name)
     if protocol:
-        slots = [s if isinstance(s, str) else [x for x in s if x.runs[0].protocol == protocol] for s in slots]
+        slots = [s if isinstance(s, str) else [x for x in s if x.last.protocol == protocol] for s in slots]
     wanted = [s for s in slots if isinstance(s, str)]
     fixed = [side for s in slots if not isinstance(s, str) for side in s]
     found = _named(wanted, fixed, protocol, runs_dir, records) if wanted else {}
@@ -132,26 +139,25 @@ def _record(folder: Path, alone: bool) -> list[Side]:
     own = [s for s in sides if exact.is_file() and s.sha == file_sha(exact)]
     if not own:
         return sides
-    return [s for s in sides if s not in own] + own if alone else own
+    parent = read_header(exact).parent + ".py"
+    return ([s for s in sides if s.file == parent] if alone else []) + own
 
 
 def _named(names: Sequence[str], fixed: Sequence[Side], protocol: str, runs_dir: Path | None,
            records: Path | None) -> dict[str, Side]:
     files = [n for n in names if n != "best"]
-    runs = _runs_of(None if "best" in names else files, runs_dir, records)
+    runs = all_runs([] if "best" in names else files, runs_dir, records, MOST_SESSIONS)
     runs = [r for r in runs if not protocol or r.protocol == protocol]
     by_name: dict[str, list[Side]] = {}
     for name in files:
         sides = group(r for r in runs if _matches(name, r.file))
-        sides = [s for s in sides if s.benchmarks]
         if not sides:
             raise UserError(f"no saved run of {name}" + (f" under protocol {protocol}" if protocol else ""),
                             f"./kit bench {name}")
-        by_name[name] = sorted(sides, key=lambda s: s.benchmarks[-1].t, reverse=True)  # newest first
-    where = _shared([[environment(s.runs[0]) for s in sides] for sides in by_name.values()]
-                    + [[environment(s.runs[0])] for s in fixed])
-    result = {name: next((s for s in sides if environment(s.runs[0]) == where), sides[0])
-              for name, sides in by_name.items()}
+        by_name[name] = sorted(sides, key=lambda s: s.last.t, reverse=True)  # newest first
+    where = _shared([[s.environment for s in sides] for sides in by_name.values()]
+                    + [[s.environment] for s in fixed])
+    result = {name: next((s for s in sides if s.environment == where), sides[0]) for name, sides in by_name.items()}
     if "best" in names:
         others = {(s.file, s.sha) for s in [*fixed, *result.values()]}
         result["best"] = best([s for s in group(runs) if (s.file, s.sha) not in others], where)
@@ -165,11 +171,12 @@ def _shared(choices: list[list[Environment]]) -> Environment | None:
     return next((e for e in choices[0] if all(e in c for c in choices[1:])), None)
 
 
-def _runs_of(names: Sequence[str] | None, runs_dir: Path | None, records: Path | None) -> list[Run]:
-    """Every saved run of the named files (None: of any file), from their newest sessions."""
+def all_runs(names: Sequence[str] = (), runs_dir: Path | None = None, records: Path | None = None,
+             most: int | None = None) -> list[Run]:
+    """Every saved run (with names: of the named files), from the `most` newest sessions that have one."""
     found: list[Run] = []
     sessions = 0
-    needles = [f'"{Path(n).name.removesuffix(".py")}'.encode() for n in names or ()]
+    needles = [f'"{Path(n).name.removesuffix(".py")}'.encode() for n in names]
     for path in run_files(runs_dir, records):
         try:
             if needles and not any(n in raw for raw in [path.read_bytes()] for n in needles):
@@ -177,10 +184,10 @@ def _runs_of(names: Sequence[str] | None, runs_dir: Path | None, records: Path |
             runs = read_runs(path, warn=False)
         except (UserError, OSError):  # an empty or newer file among many is no reason to stop
             continue
-        runs = [r for r in runs if names is None or any(_matches(n, r.file) for n in names)]
+        runs = [r for r in runs if not names or any(_matches(n, r.file) for n in names)]
         found += runs
         sessions += bool(runs)
-        if sessions >= MOST_SESSIONS:
+        if sessions == most:
             break
     return unique(found)
 
@@ -201,8 +208,8 @@ def score(side: Side) -> float:
 def best(sides: Sequence[Side], where: Environment | None) -> Side:
     """The quickest of those that ran the most cases, all passing, in an environment (None: the newest)."""
     if where is None:
-        where = max(((r.t, environment(r)) for s in sides for r in s.benchmarks), default=(None, None))[1]
-    here = [s for s in sides if environment(s.runs[0]) == where and score(s) == score(s)]
+        where = max(sides, key=lambda s: s.last.t).environment if sides else None
+    here = [s for s in sides if s.environment == where and score(s) == score(s)]
     if not here:
         raise UserError("best: no other file has passed every case it ran on this device and protocol",
                         "./kit bench submissions/*.py")

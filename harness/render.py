@@ -44,12 +44,13 @@ def cells(row: Row) -> list[str]:
     verdict = row.verdict + (f" +{row.add_rounds}" if row.add_rounds else "")
     return [row.case, time(row.base_ns, row.base_status), time(row.new_ns, row.new_status), percent(row.change),
             "-" if row.won is None else f"{row.won}/{row.rounds}", verdict, percent(row.share, 2),
-            f"{residual(row.factor)} / {residual(row.orth)}", "-" if row.of_floor is None else f"{100 * row.of_floor:.0f} %"]
+            f"{residual(row.factor)} / {residual(row.orth)}",
+            "-" if row.of_floor is None else f"{100 * row.of_floor:.0f} %"]
 
 
 def head(c: Comparison) -> str:
     """Device, versions, protocol, rounds and noise floor in one line."""
-    r = c.new.runs[-1]
+    r = c.new.last
     parts = [r.device.get("name", "unknown device"), *(f"{k} {r.device[k]}" for k in ("torch",) if k in r.device),
              r.protocol + (f" ({r.where})" if r.where != "local" else "")]
     rounds = max((row.rounds for row in c.rows), default=0)
@@ -146,7 +147,7 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
 
 
 def _side(s: Side) -> dict[str, Any]:
-    r = s.runs[-1]
+    r = s.last
     return {"name": s.name, "file": s.file, "sha": s.sha, "sessions": sorted({x.session for x in s.benchmarks}),
             "device": r.device, "protocol": r.protocol, "where": r.where, "task": r.task}
 
