@@ -10,6 +10,7 @@ Result     see records/
 Bound by   launches and latency: the batch is walked one matrix at a time
 """
 import torch
+
 from task import input_t, output_t
 
 

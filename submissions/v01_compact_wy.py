@@ -15,6 +15,7 @@ H_1 H_2 ... H_nb = I - V T V' with V (m, nb) unit lower triangular and T (nb, nb
 to the right are updated by three matrix products (Schreiber and Van Loan, 1989).
 """
 import torch
+
 from task import input_t, output_t
 
 NB = 32  # panel width, LAPACK's own choice: narrower makes the products thin, wider makes the slow panel wide

@@ -17,6 +17,7 @@ TRITON_INTERPRET=1 Triton's interpreter runs the kernel on the CPU.
 import os
 
 import torch
+
 from task import input_t, output_t
 
 try:
@@ -93,8 +94,8 @@ if triton is not None:
             mask = (r < m)[:, None] & inside & (r[:, None] > cols[None, :])
             tail = tl.load(v + r[:, None] * NB + cols[None, :], mask=mask, other=0.0)
             tl.store(p + r[:, None] * p_row + cols[None, :], tail, mask=mask)
-
             lo += ROWS
+
 
 def geqr2(p: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
     """Factor the panel p (batch, m, nb), m >= nb, in place, fill tau (batch, nb), return V (batch, m, nb)."""
@@ -102,8 +103,8 @@ def geqr2(p: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
         return geqr2_torch(p, tau)
     batch, m, nb = p.shape
     v = p.new_empty(batch, m, NB)
-    # 16 elements of a block to a thread: 72 registers, none spilt. Tall panels come in small batches, one program an
-    # SM, and need 32 KB in flight to hide L2's latency; below that several programs share an SM
+    # 16 elements of a block to a thread: at most 87 registers, none spilt. Tall panels come in small batches, one
+    # program an SM, and need 32 KB in flight to hide L2's latency; below that several programs share an SM
     rows, warps = (256, 16) if m > 1024 else (128, 8) if m > 256 else (64, 4)
     geqr2_kernel[(batch,)](p, v, tau, m, nb, p.stride(0), p.stride(1), v.stride(0), tau.stride(0),
                            NB=NB, ROWS=rows, num_warps=warps)
