@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,6 +108,7 @@ def _cases(path: Path, key: str, rows: object) -> tuple[Case, ...]:
 
 def load_task(path: Path = TASK_FILE) -> Task:
     """Read and check task.yml. Raises UserError with file, key, expected and got."""
+    import yaml
     try:
         data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

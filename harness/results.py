@@ -107,7 +107,7 @@ def read_runs(path: Path, warn: bool = True) -> list[Run]:
     try:
         raw = path.read_bytes()
     except OSError as e:
-        raise UserError(f"{path}: {e.strerror}", "name a .jsonl file of runs; ./kit bench makes one in .kit/runs") from None
+        raise UserError(f"{path}: {e.strerror}", "name a .jsonl file of runs; ./kit bench makes one") from None
     runs: list[Run] = []
     known = {f.name for f in dataclasses.fields(Run)}
     for number, line in enumerate(raw.splitlines(), 1):
