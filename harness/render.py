@@ -8,6 +8,7 @@ import csv as csv_format
 import io
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -77,13 +78,19 @@ def remarks(c: Comparison) -> list[str]:
         lines.append(f"incomparable: {reason}  (--anyway compares all the same)")
     unclear = [r.add_rounds for r in [*c.rows, c.total] if r.verdict == "unclear"]
     if unclear:
-        files = f"submissions/{c.base.file} submissions/{c.new.file}"
-        lines.append(f"unclear: noise hides it; about {max(unclear)}{'+' * (max(unclear) >= 200)} more rounds: "
-                     f"./kit bench {files} --rounds {max(max(unclear), stats.LOOKS[0])}")
+        lines.append(f"unclear: noise hides it; about {max(unclear)}{'+' * (max(unclear) >= 200)} more rounds may tell")
     if not c.interleaved and c.common:
-        lines.append(f"not interleaved: only differences over {100 * SIZE_APART:.0f} % are called; "
-                     f"./kit bench {c.base.file} {c.new.file} measures both side by side")
+        lines.append(f"not interleaved: only differences over {100 * SIZE_APART:.0f} % are called")
+    if c.common and (unclear or not c.interleaved):
+        rounds = max([*unclear, stats.LOOKS[0]])
+        lines.append(f"  next: ./kit bench submissions/{c.base.file} submissions/{c.new.file} --rounds {rounds}")
     return lines
+
+
+def _wrap(line: str) -> str:
+    """Prose to WIDTH columns; a command stays whole, to be copied."""
+    return line if line.startswith("  next: ") else textwrap.fill(
+        line, WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], paint: dict[tuple[int, int], str]) -> list[str]:
@@ -132,7 +139,7 @@ def terminal(comparisons: Sequence[Comparison], colour: bool = False) -> str:
         paint = {(y, x): "32" if r.verdict in BETTER else "31" for y, r in enumerate(c.rows) for x in (3, 5)
                  if colour and r.verdict in BETTER + WORSE}
         header = ["case", _short(c.base.name), _short(c.new.name), *HEADER]
-        out += [head(c), "", *_table(header, rows, paint), geomean_line(c), *remarks(c), ""]
+        out += [_wrap(head(c)), "", *_table(header, rows, paint), *map(_wrap, [geomean_line(c), *remarks(c)]), ""]
     return "\n".join(out).rstrip()
 
 
@@ -142,7 +149,7 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
         header = ["case", c.base.name, c.new.name, *HEADER]
         lines = [header, ["---"] + ["---:"] * 4 + ["---"] + ["---:"] * 3, *(cells(r) for r in c.rows)]
         out += [head(c), "", *("| " + " | ".join(line) + " |" for line in lines), "", geomean_line(c), ""]
-        out += [f"- {line}" for line in remarks(c)] + [""] * bool(remarks(c))
+        out += [f"- {line.strip()}" for line in remarks(c)] + [""] * bool(remarks(c))
     return "\n".join(out).rstrip()
 
 

@@ -58,16 +58,21 @@ KNOWN = (
 )
 
 
-def ceilings(device: str, path: Path = CEILINGS_FILE) -> Ceilings | None:
+def known(device: str) -> Ceilings | None:
+    """Those in KNOWN, by the device's name: the same on every checkout."""
+    return next((c for pattern, c in KNOWN if re.search(pattern, device)), None)
+
+
+def ceilings(device: str, path: Path | None = None) -> Ceilings | None:
     """Those of a device by its name: measured here, else known, else None (a CPU, an unknown card)."""
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = json.loads((path or CEILINGS_FILE).read_text(encoding="utf-8"))
         if saved["v"] == VERSION and device in saved["devices"]:
             d = saved["devices"][device]
             return Ceilings(*(d[k] for k in ("bandwidth", "product", "clock", "mark", "source")))
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return next((c for pattern, c in KNOWN if re.search(pattern, device)), None)
+    return known(device)
 
 
 def flops(batch: int, n: int) -> float:
@@ -138,8 +143,9 @@ def measure() -> tuple[str, dict[str, float]]:
     return torch.cuda.get_device_name(), rates
 
 
-def save(device: str, found: Ceilings, path: Path = CEILINGS_FILE, **also: float) -> None:
+def save(device: str, found: Ceilings, path: Path | None = None, **also: float) -> None:
     """Keep the ceilings of this device beside those of others."""
+    path = path or CEILINGS_FILE
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         devices = saved["devices"] if saved["v"] == VERSION else {}
@@ -154,8 +160,8 @@ def run_ceilings(args: argparse.Namespace) -> int:
     from harness.results import utc_now
 
     device, rates = measure()
-    known = ceilings(device)
-    clock = known.clock if known else 2e9  # of the chain only; a card that nobody knows gets a generous one
+    card = known(device)
+    clock = card.clock if card else 2e9  # of the chain only; a card that nobody knows gets a generous one
     save(device, Ceilings(rates["bandwidth"], rates["product"], clock, "measured", f"./kit ceilings, {utc_now()}"),
          fp32=rates["fp32"], tf32=rates["tf32"])
     print(device)

@@ -101,7 +101,7 @@ function drawLadder() {
   const base = baseline();
   $("ladder").replaceChildren(
     make("thead", {}, make("tr", {}, heading("version", "name"), heading("geomean", "geomean_ns"),
-      heading("over geqrf", "speedup"), heading("passes", "passed"), heading("worst margin", "margin"),
+      heading("over geqrf", "speedup"), heading("passes", "passed"), heading("of allowance", "margin"),
       heading("rounds", "rounds"), heading("first measured", "first"))),
     make("tbody", {}, ...sorted(shown()).map((f) => row(f, [
       nameCell(f), make("td", { "data-ns": f.geomean_ns }, duration(f.geomean_ns)),
@@ -174,7 +174,7 @@ function drawCases() {
   const e = environment();
   const f = e.files.find((x) => x.name === state.file);
   $("h-file").textContent = f ? `${f.name}, case by case` : "Case by case";
-  $("file-hint").textContent = f ? `${f.file}. Bars on a logarithmic scale: grey v00_geqrf, blue ${f.name}, black mark the floor (max of memory, products, chain). A click shows the raw samples.` : "No file.";
+  $("file-hint").textContent = f ? `${f.file}. Bars on a logarithmic scale: grey v00_geqrf, blue ${f.name}, upright mark the floor (the longest of memory, products, chain). A click shows the raw samples.` : "No file.";
   if (!f) { $("cases").replaceChildren(); return; }
   const base = baseline();
   const all = e.cases.flatMap((c, i) => [c.floor_ns, f.cells[i]?.ns, base?.cells[i]?.ns]).filter((x) => x);
