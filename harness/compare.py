@@ -22,13 +22,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from harness import noise as noise_floor
 from harness import roofline, stats
 from harness.cases import Case, load_task
 from harness.errors import EXIT_OK, EXIT_WRONG, UserError
 from harness.noise import TOTAL, Noise
-from harness.pick import Side, group, name_apart, pick
+from harness.pick import Side, current_shas, group, name_apart, pick
 from harness.results import Run, differs
 
 VERDICTS = ("faster", "slower", "same", "unclear", "broken", "fixed", "missing", "incomparable")
@@ -299,6 +300,10 @@ def run_compare(args: argparse.Namespace) -> int:
     sides = pick(args.runs, args.protocol)
     if len(sides) < 2:
         raise UserError(f"only {sides[0].name} to compare", f"./kit compare best {sides[0].name}")
+    for path in map(Path, args.runs):
+        now = current_shas(path)
+        if path.suffix == ".py" and now and not any(s.file == path.name and s.sha in now for s in sides):
+            print(f"warning: {path} has changed since these runs: ./kit bench {path}", file=sys.stderr)
     comparisons = compare_sides(sides, args.anyway)
     if args.json:
         print(render.to_json(comparisons))

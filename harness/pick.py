@@ -2,8 +2,8 @@
 
 .kit/runs/X.jsonl      every file in it
 records/DIR            its submission, or parent and submission where nothing else is named
-submissions/v07_x.py   (or v07_x, v07) the newest bytes of that file that have runs, in the newest environment that all
-                       named files share
+submissions/v07_x.py   (or v07_x, v07) the bytes that stand there, else the newest that have runs, in the newest
+                       environment that all named files share
 best                   the lowest geometric mean of all complete passing files in that environment
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.cases import ROOT
 from harness.errors import UserError
-from harness.header import read_header
+from harness.header import read_header, with_result
 from harness.results import Run, file_sha, geomean, read_runs, saved_runs
 
 RECORDS_DIR = ROOT / "records"
@@ -154,7 +154,8 @@ def _named(names: Sequence[str], fixed: Sequence[Side], protocol: str, runs_dir:
         if not sides:
             raise UserError(f"no saved run of {name}" + (f" under protocol {protocol}" if protocol else ""),
                             f"./kit bench {name}")
-        by_name[name] = sorted(sides, key=lambda s: s.last.t, reverse=True)  # newest first
+        now = current_shas(Path(name), records)
+        by_name[name] = sorted(sides, key=lambda s: (s.sha in now, s.last.t), reverse=True)  # newest first
     where = _shared([[s.environment for s in sides] for sides in by_name.values()]
                     + [[s.environment] for s in fixed])
     result = {name: next((s for s in sides if s.environment == where), sides[0]) for name, sides in by_name.items()}
@@ -162,6 +163,16 @@ def _named(names: Sequence[str], fixed: Sequence[Side], protocol: str, runs_dir:
         others = {(s.file, s.sha) for s in [*fixed, *result.values()]}
         result["best"] = best([s for s in group(runs) if (s.file, s.sha) not in others], where)
     return result
+
+
+def current_shas(path: Path, records: Path | None = None) -> set[str]:
+    """The hashes that stand for the file as it is: its own, and those of records that differ in the Result line only
+    (`./kit record` writes it after the measurement). Empty where there is no such file."""
+    if not path.is_file():
+        return set()
+    code = with_result(path.read_bytes(), "")
+    recorded = (records or RECORDS_DIR).glob(f"*{path.stem}/submission.py")
+    return {file_sha(path), *(file_sha(p) for p in recorded if code and with_result(p.read_bytes(), "") == code)}
 
 
 def _shared(choices: list[list[Environment]]) -> Environment | None:

@@ -77,7 +77,7 @@ def make_record(file: Path, idea: str, runs_dir: Path | None = None, records: Pa
     bench = "./kit bench " + " ".join(str(f) for f in (parent, file) if f) + " --rounds 12"
     sides = pick.pick([str(f) for f in (parent, file) if f], runs_dir=runs_dir, records=records)
     own = sides[-1]
-    if own.sha != file_sha(file):
+    if own.sha != file_sha(file):  # not current_shas: what is kept are the bytes that ran
         raise UserError(f"{file} has changed since it was last measured ({own.sha}, now {file_sha(file)})", bench)
     comparison = None
     if parent:

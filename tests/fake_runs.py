@@ -31,7 +31,7 @@ def session(files: Sequence[str] = ("v01_a.py", "v02_b.py"), *, rounds: int = 8,
             case, moment = TASK.benchmarks[i], rng.gauss(0, drift)
             for file in files:
                 mean = TIMES[i] * factor(file, i) * math.exp(moment + rng.gauss(0, noise))
+                samples = [mean * 0.999, mean, mean * 1.001]
                 runs.append(Run(file, (shas or {}).get(file, sha_of(file)), case.label, case.spec, "pass",
-                                session=name, task=TASK.sha, round=number, samples_ns=[mean * 0.999, mean, mean * 1.001],
-                                **fields))  # type: ignore[arg-type]
+                                session=name, task=TASK.sha, round=number, samples_ns=samples, **fields))  # type: ignore[arg-type]
     return runs

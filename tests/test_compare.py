@@ -1,4 +1,4 @@
-"""compare: the statistics against tables and closed forms, their error rate by simulation, every verdict, every format."""
+"""compare: the statistics against tables and closed forms, their error rate by simulation, verdicts, formats."""
 import argparse
 import csv
 import dataclasses
@@ -12,11 +12,11 @@ import sys
 import time
 
 import pytest
-from fake_runs import H200, TASK, session, sha_of
+from fake_runs import H200, TASK, session
 
 from harness import compare as tool
 from harness import noise, pick, render, stats
-from harness.compare import SIZE, VERDICTS, compare, decided, default_rounds, rounds_needed
+from harness.compare import VERDICTS, compare, decided, default_rounds, rounds_needed
 from harness.errors import UserError
 from harness.pick import group, name_apart
 from harness.results import append_runs, geomean
@@ -55,7 +55,8 @@ def test_paired_and_welch_agree_with_worked_examples():
     sleep = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]  # Student 1908, difference of two drugs: t 4.0621, df 9
     e = stats.paired(sleep)
     assert (e.mean / e.error, e.df, e.p) == (pytest.approx(4.0621, abs=1e-4), 9, pytest.approx(0.002833, abs=1e-6))
-    one, two = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
     w = stats.apart(one, two)  # R: t.test(extra ~ group, sleep): t = -1.8608, df = 17.776
     assert (w.mean / w.error, w.df) == (pytest.approx(-1.8608, abs=1e-4), 17)
 
@@ -100,9 +101,11 @@ def test_a_planted_two_percent_on_one_case_is_found_at_half_a_percent_of_noise()
 
 
 def test_bench_stops_early_only_when_all_is_decided():
-    fast = session(rounds=3, noise=0.001, factor=lambda file, case: 0.5 if file == "v02_b.py" else 1)
+    how = {"noise": 0.001, "factor": lambda file, case: 0.5 if file == "v02_b.py" else 1}
+    fast = session(rounds=3, **how)
     assert decided(fast) and rounds_needed(fast) == 0
-    assert not decided(fast + session(rounds=1, first=3, noise=0.001, factor=lambda f, c: 0.5 if f == "v02_b.py" else 1))
+    assert not decided(fast + session(rounds=1, first=3, **how))  # four rounds are none of the looks
+    assert decided(session(rounds=2, protocol="contest", name="c") + fast)  # of the protocol at hand
     loud = session(rounds=3, noise=0.03)
     assert not decided(loud) and rounds_needed(loud) > 0
     assert not decided(session(("v01_a.py",), rounds=3))  # one file: nothing to decide
@@ -157,7 +160,8 @@ def test_one_wrong_round_breaks_a_case_and_the_harness_own_failure_does_not():
 
 
 @pytest.mark.parametrize(("field", "value", "says"), [
-    ("device", H200 | {"driver": "590.2"}, "device.driver: 580.1 and 590.2"), ("device", H200 | {"name": "NVIDIA B200"}, "B200"),
+    ("device", H200 | {"driver": "590.2"}, "device.driver: 580.1 and 590.2"),
+    ("device", H200 | {"name": "NVIDIA B200"}, "device.name: NVIDIA H200 and NVIDIA B200"),
     ("task", "other", "task"), ("protocol", "contest", "protocol: strict and contest"), ("where", "popcorn", "where")])
 def test_what_cannot_be_compared_is_refused_by_name(field, value, says):
     runs = session(rounds=4, noise=0.0005, factor=lambda f, i: 0.5 if f == "v02_b.py" else 1)
@@ -288,7 +292,8 @@ def test_rounds_of_several_sessions_are_put_together(saved):
 
 def test_a_file_of_runs_stands_for_all_files_in_it_and_names_tell_them_apart(saved):
     assert [s.name for s in find(saved, str(saved / "20261129-000000-b.jsonl"))] == ["v01", "v02"]
-    append_runs(saved / "both.jsonl", session(("v01_a.py",), rounds=1) + session(("v01_a.py",), rounds=1, protocol="contest"))
+    for protocol in ("strict", "contest"):
+        append_runs(saved / "both.jsonl", session(("v01_a.py",), rounds=1, protocol=protocol))
     assert [s.name for s in find(saved, str(saved / "both.jsonl"))] == ["v01_a@strict", "v01_a@contest"]
     assert [s.name for s in find(saved, str(saved / "both.jsonl"), protocol="contest")] == ["v01"]
 
@@ -297,17 +302,13 @@ def test_a_file_of_runs_stands_for_all_files_in_it_and_names_tell_them_apart(sav
 
 def widest():
     """Every column as wide as it gets: slow files, factors, unclear with a number, large residuals."""
-    runs = session(("v01_a_long_name_for_a_file.py", "v02_b.py"), rounds=12, noise=0.03,
-                   factor=lambda f, i: 123.45 if (f, i) == ("v02_b.py", 4) else 400 if "v01" not in f and i == 3 else 1.0,
+    return session(("a_long_name_without_number.py", "v02_b.py"), rounds=12, noise=0.03,
+                   factor=lambda f, i: {3: 400, 4: 123.45}.get(i, 1.0) if f == "v02_b.py" else 1.0,
                    margin={"factor": 11.2, "orth": 43.5})
-    return runs
 
 
 def test_terminal_fits_100_columns_and_cuts_no_number():
-    runs = widest()
-    for r in runs:
-        r.file = {"v01_a_long_name_for_a_file.py": "a_long_name_without_number.py"}.get(r.file, r.file)
-    c = pair(runs)
+    c = pair(widest())
     text = render.terminal([c])
     assert max(len(line) for line in text.splitlines() if not line.startswith("  next: ")) <= 100
     for r in c.rows:  # every figure stands there whole
@@ -410,4 +411,3 @@ def test_it_needs_no_torch_and_answers_at_once():
 
 
 TASK_ROOT = tool.noise_floor.ROOT
-assert SIZE < 0.02 and sha_of("a") != sha_of("b")

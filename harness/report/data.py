@@ -37,7 +37,10 @@ def collect(sides: Sequence[Side], samples: int | None = None) -> dict[str, Any]
     for s in newest.values():
         environments.setdefault(s.environment, []).append(s)
     ordered = sorted(environments.values(), key=lambda group: max(s.last.t for s in group), reverse=True)
-    return {"v": VERSION, "made": utc_now(), "note": "", "environments": [_environment(g, samples) for g in ordered]}
+    note = "" if samples is None else f"raw samples are thinned to {samples} a run" if samples else \
+        "raw samples are left out"
+    return {"v": VERSION, "made": utc_now(), "note": note,
+            "environments": [_environment(group, samples) for group in ordered]}
 
 
 def title(r: Run) -> str:
@@ -97,23 +100,20 @@ def _thin(samples: Sequence[float], most: int | None) -> list[float]:
 
 def page(sides: Sequence[Side]) -> str:
     """The HTML page, under LIMIT: samples are thinned first, then the oldest files left out; the page says so."""
-    total = sum(len(r.samples_ns) for s in sides for r in s.benchmarks)
-    longest = max((len(r.samples_ns) for s in sides for r in s.benchmarks), default=0)
-    most: int | None = None if total * 9 < LIMIT else longest // 2
+    counts = [len(r.samples_ns) for s in sides for r in s.benchmarks]
+    room = LIMIT // 9 // max(1, len(counts))  # a sample takes about nine bytes
+    most = None if max(counts, default=0) <= room else room
     found = collect(sides, most)
-    text = _fill(found)
-    while len(text.encode()) > LIMIT:
-        if most is None or most > 0:
-            most = (longest if most is None else most) // 2
+    while len((text := _fill(found)).encode()) > LIMIT:
+        if most != 0:
+            most = (max(counts) if most is None else most) // 2
             found = collect(sides, most)
-            found["note"] = f"raw samples are thinned to {most} a run" if most else "raw samples are left out"
         else:
             largest = max(found["environments"], key=lambda e: len(e["files"]))
             oldest = [f for f in largest["files"] if f["file"] != BASELINE][:max(1, len(largest["files"]) // 4)]
             largest["files"] = [f for f in largest["files"] if f not in oldest]
             largest["base"] = next((i for i, f in enumerate(largest["files"]) if f["file"] == BASELINE), None)
             found["note"] = "raw samples and the oldest files are left out"
-        text = _fill(found)
     return text
 
 
