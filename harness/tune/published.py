@@ -1,0 +1,5 @@
+"""The studied report's numbers."""
+
+
+def print_tables() -> int:
+    return 0
