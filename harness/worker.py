@@ -8,7 +8,7 @@ observations) the parent believes only as far as its own clock and its own copy 
 
 It stands outside the package on purpose: nothing of the harness is importable from here.
 One request a message, JSON in both directions (harness/evaluate.py is the other end):
-    load {path}                               -> {seconds}
+    load {path}                               -> {}
     map  {kind, buffers: {name: [...]}, ...}  -> {}
     run  {slots, call, flush}                 -> {elapsed_ns}, then {outputs: [...], patched: [...]}
 Any request may be answered by {fail: status, text} instead.
@@ -84,14 +84,13 @@ class Server:
         self.torch, self.path = torch, path
         self.originals = watched(torch)
         self.sync, self.event, self.clock = torch.cuda.synchronize, torch.cuda.Event, time.perf_counter_ns
-        start = time.monotonic()
         try:
             load_module("task", self.task_py)
             kernel = load_module("submission", path).custom_kernel
         except BaseException as e:  # SystemExit too
             raise Fail("import", own_frames(e, path)) from None
         self.kernel = kernel
-        yield {"seconds": time.monotonic() - start}
+        yield {}
 
     def do_map(self, kind, batch, n, slots, outs, stride):
         """Buffers of the parent: `in` holds `slots` inputs `stride` floats apart; `h` and `tau` hold `outs` outputs."""
