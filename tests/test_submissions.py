@@ -171,6 +171,18 @@ def test_a_power_of_two_scales_r_alone(kernel, power):
     torch.testing.assert_close(tau2, tau, rtol=1e-5, atol=0)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("n", [1, 2, 31, 33, 176, 257, 515, 1024, 1100, 2050])
+def test_on_the_gpu(kernel, n):
+    """All block sizes of v02's kernel. Three runs agree bit for bit: a race between its threads would show."""
+    a = reference.generate_input(40 if n < 600 else 2, n, 1, 1000 + n, "mixed").cuda()
+    first = run(kernel, a)
+    assert_right(a, first, zero_taus=False)  # cuSOLVER's taus are not LAPACK's where a column is rounding noise
+    for _ in range(2):
+        assert all(torch.equal(x, y) for x, y in zip(first, run(kernel, a), strict=True))
+
+
 # ---------------------------------------------------------------- v02's kernel
 
 def triton_ready():
