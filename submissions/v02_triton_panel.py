@@ -42,7 +42,7 @@ if triton is not None:
         p, v, tau = p_ptr + i * p_batch, v_ptr + i * v_batch, tau_ptr + i * tau_batch
         rows, cols = tl.arange(0, ROWS).to(tl.int64), tl.arange(0, NB)
         inside = (cols < nb)[None, :]
-        j = 0
+        j = 0  # while, not range: Triton 3.6's interpreter cannot count to an argument under numpy 2.4
         while j < nb:
             # larfg: alpha = x[j], norm of the tail in FP64 (see v01), one reduction after all blocks
             squares = tl.zeros((ROWS,), tl.float64)
