@@ -15,11 +15,14 @@ Sign = tuple[str, Any, str]  # rule, the node (for its place), the fact
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Modules, by the rule that their import breaks.
-MODULES = {"inspect": "QR101", "gc": "QR102", "__main__": "QR104", "reference": "QR105", "eval": "QR105",
+MODULES = {"gc": "QR102", "__main__": "QR104", "reference": "QR105", "eval": "QR105",
            "utils": "QR105", "multiprocessing.shared_memory": "QR109", "asyncio": "QR110", "unittest.mock": "QR111",
            **dict.fromkeys(("base64", "zlib", "lzma", "bz2", "binascii", "marshal"), "QR114")}
 # Full names, and the endings of names, by the rule that their use breaks.
-NAMES = {"sys._getframe": "QR101", "sys._current_frames": "QR101", "globals": "QR103", "sys.modules": "QR104",
+NAMES = {"sys._getframe": "QR101", "sys._current_frames": "QR101",
+         **dict.fromkeys((f"inspect.{f}" for f in ("currentframe", "stack", "trace", "getouterframes",
+                                                   "getinnerframes", "getclosurevars", "*")), "QR101"),
+         "globals": "QR103", "sys.modules": "QR104",
          **dict.fromkeys(("os.kill", "os.killpg", "os.fork", "os.forkpty", "os._exit", "os.abort", "os.posix_spawn",
                           "os.execv", "os.execve", "os.execvp", "signal.pthread_kill"), "QR107"),
          "sys.argv": "QR117", **dict.fromkeys(("exec", "eval", "compile", "__import__"), "QR114"),

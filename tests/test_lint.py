@@ -106,7 +106,8 @@ def test_a_missing_file_is_a_user_error(tmp_path):
 # ---------------------------------------------------------------- signs of a file that fools a benchmark
 
 AT_TOP = {  # the passage stands above an honest kernel
-    "QR101": ["f = sys._getframe(1)", "import inspect", "from sys import _getframe", "x = getattr(sys, '_getframe')",
+    "QR101": ["f = sys._getframe(1)", "import inspect\nf = inspect.currentframe()",
+              "from inspect import stack as s", "from sys import _getframe", "x = getattr(sys, '_getframe')",
               "def g(e):\n    return e.tb_frame.f_back"],
     "QR102": ["import gc", "m = __import__('gc')", "import importlib; m = importlib.import_module('gc')"],
     "QR103": ["torch.geqrf.__globals__", "def g(f): return f.__code__", "globals()['x'] = 1"],
@@ -370,6 +371,8 @@ os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "9.0a")
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.set_float32_matmul_precision("highest")
 PATTERN = re.compile("x")
+import inspect
+NEW = "no_implicit_headers" in inspect.signature(torch.geqrf.__call__).parameters
 fused = torch.compile(lambda a: a + 1)
 dtype = getattr(torch, "float32")
 try:
