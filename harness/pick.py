@@ -88,17 +88,16 @@ def short(file: str) -> str:
 
 
 def name_apart(sides: Sequence[Side]) -> list[Side]:
-    """The same sides with names that tell them apart: v07, else v07_idea, else v07_idea@protocol, session or sha."""
+    """The same sides with names that tell them apart: v07, where that is not enough v07_idea, v07_idea@protocol ..."""
     def stem(s: Side) -> str:
         return s.file.removesuffix(".py")
 
-    for how in (lambda s: s.name, stem, lambda s: f"{stem(s)}@{s.last.protocol}",
-                lambda s: f"{stem(s)}@{s.last.where}", lambda s: f"{stem(s)}@{s.sha[:6]}"):
-        names = [how(s) for s in sides]
+    names = [s.name for s in sides]
+    for how in (stem, lambda s: f"{stem(s)}@{s.last.protocol}", lambda s: f"{stem(s)}@{s.last.where}",
+                lambda s: f"{stem(s)}@{s.sha[:6]}", lambda s: f"{stem(s)}@{s.last.session}"):
         if len(set(names)) == len(names):
             break
-    else:
-        names = [f"{stem(s)}@{s.last.session or i}" for i, s in enumerate(sides, 1)]
+        names = [how(s) if names.count(n) > 1 else n for s, n in zip(sides, names, strict=True)]
     return [replace(s, name=n) for s, n in zip(sides, names, strict=True)]
 
 

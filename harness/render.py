@@ -111,19 +111,15 @@ def _short(name: str) -> str:
 
 
 def overview(comparisons: Sequence[Comparison]) -> list[list[str]]:
-    """Header and rows of times: a case a line, a file a column, each with its change from the base."""
+    """Header and rows of times: a case a line, a file a column, each with its change from the base. The last line has
+    changes only: each pair has its own set of common cases."""
     base = comparisons[0].base
-    labels = list(dict.fromkeys(r.case for c in comparisons for r in c.rows))
-    rows = [["case", base.name, *(c.new.name for c in comparisons)]]
-    for label in [*labels, "geomean"]:
-        line, first = [label], "-"
-        for c in comparisons:
-            row = next((r for r in [*c.rows, c.total] if r.case == label), Row(label))
-            text = cells(row)
-            first = text[1] if text[1] != "-" else first
-            line.append(text[2] if row.change is None else f"{text[2]} {text[3]}")
-        rows.append([line[0], first, *line[1:]])
-    return rows
+    table = [["case", base.name, *(c.new.name for c in comparisons)]]
+    for label in dict.fromkeys(r.case for c in comparisons for r in c.rows):
+        texts = [next((cells(r) for r in c.rows if r.case == label), ["-"] * 4) for c in comparisons]
+        first = next((t[1] for t in texts if t[1] != "-"), "-")
+        table.append([label, first, *(t[2] if t[3] == "-" else f"{t[2]} {t[3]}" for t in texts)])
+    return [*table, ["geomean", "", *(percent(c.total.change) for c in comparisons)]]
 
 
 def terminal(comparisons: Sequence[Comparison], colour: bool = False) -> str:

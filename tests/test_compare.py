@@ -324,6 +324,17 @@ def test_several_files_get_an_overview_that_fits():
     assert all(f"v0{i}" in text for i in range(8))
 
 
+def test_in_the_overview_each_pair_keeps_to_its_own_common_cases():
+    runs = [r for r in session(["v00_a.py", "v01_b.py", "v02_c.py"], rounds=3, drift=0,
+                               factor=lambda f, i: {"v00_a.py": 1.0, "v01_b.py": 0.5}.get(f, 0.25))
+            if r.file != "v02_c.py" or r.case in LABELS[:2]]
+    sides = name_apart(group(runs))
+    header, *rows, last = render.overview([compare(sides[0], s) for s in sides[1:]])
+    assert header == ["case", "v00", "v01", "v02"] and len(rows) == 12 and rows[5][3] == "-"
+    assert last[:2] == ["geomean", ""] and last[2].startswith(("-50.", "-49."))
+    assert last[3].startswith(("-75.", "-74."))
+
+
 def test_colour_means_better_or_worse_only():
     runs = session(rounds=8, noise=0.0005, factor=lambda f, i: 1 if "v01" in f else {0: 0.5, 1: 2.0}.get(i, 1.0))
     text = render.terminal([pair(runs)], colour=True)
