@@ -117,11 +117,13 @@ class Worker:
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=keep,
             cwd=self.scratch.name, start_new_session=True)
         theirs.close()
+        self.busy = False  # between a request and its last answer: then there is nobody to talk to
         self.overhead: list[float] = []
         self.slots: list[int] = []
         try:
             self._send(op="load", path=str(self.path))
             self._receive(max(limit_s, BUILD_S))
+            self.busy = False
         except BaseException:
             self.close()
             raise
@@ -133,7 +135,11 @@ class Worker:
         self.close()
 
     def close(self) -> None:
-        """Kill the process and all that it started."""
+        """Let it release what it maps (else the parent's CUDA memory stays taken), then kill all that it started."""
+        if not self.busy and self.alive:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self.channel.send_bytes(b'{"op": "quit"}')
+                self.process.wait(5)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -146,6 +152,7 @@ class Worker:
         return self.process.poll() is None
 
     def _send(self, **request: Any) -> None:
+        self.busy = True
         try:
             self.channel.send_bytes(json.dumps(request).encode())
         except OSError:
@@ -166,6 +173,7 @@ class Worker:
         if not isinstance(reply, dict):
             raise Failure("infra", "the worker's answer is not an object")
         if "fail" in reply:
+            self.busy = False
             raise Failure(str(reply["fail"]), str(reply.get("text", "")))
         return reply
 
@@ -184,10 +192,6 @@ class Worker:
         self.log.seek(0)
         return "\n".join(self.log.read()[-4000:].decode(errors="replace").strip().splitlines()[-12:])
 
-    def _ask(self, **request: Any) -> dict[str, Any]:
-        self._send(**request)
-        return self._receive()
-
     def map(self, pool: Pool) -> None:
         self._send(op="map", kind=device_kind(), batch=pool.batch, n=pool.n, slots=pool.slots, outs=pool.outs,
                    stride=pool.stride)
@@ -197,6 +201,7 @@ class Worker:
         except OSError:
             raise self._dead() from None
         self._receive()
+        self.busy = False
         self.slots, self.overhead = [0] * pool.outs, []
         self.calibrate()
 
@@ -213,6 +218,7 @@ class Worker:
         timed = self._receive()
         wall = time.perf_counter_ns() - start
         seen = self._receive()
+        self.busy = False
         copy = time.perf_counter_ns() - start - wall
         try:
             elapsed = float(timed["elapsed_ns"])

@@ -9,7 +9,7 @@ from typing import Any
 from harness.errors import EXIT_CANNOT_RUN, EXIT_USAGE, UserError
 
 # In the order of --help. Importing one of these must not import torch: --help and lint answer at once.
-MODULES = ("check", "timing", "compare", "profiling", "history", "roofline", "selftest")
+MODULES = ("check", "timing", "compare", "report", "profiling", "record", "history", "roofline", "tune", "selftest")
 
 
 def parser() -> argparse.ArgumentParser:

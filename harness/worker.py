@@ -11,6 +11,7 @@ One request a message, JSON in both directions (harness/evaluate.py is the other
     load {path}                               -> {}
     map  {kind, buffers: {name: [...]}, ...}  -> {}
     run  {slots, call, flush}                 -> {elapsed_ns}, then {outputs: [...], patched: [...]}
+    quit                                      -> end of the channel
 Any request may be answered by {fail: status, text} instead.
 """
 import ctypes
@@ -63,6 +64,7 @@ class Server:
     def __init__(self, channel, task_py):
         self.channel, self.task_py = channel, task_py
         self.kernel = self.path = None
+        self.cuda = False
         self.previous = []  # the last output of the last run, kept alive: a buffer that comes back was not fresh
 
     def serve(self):
@@ -104,6 +106,14 @@ class Server:
             self.buffers = {name: torch.from_file(self.channel.recv_bytes().decode(), shared=True, size=max(1, size),
                                                   dtype=torch.float32) for name, size in sizes.items()}
         yield {}
+
+    def do_quit(self):
+        """Unmap and leave: CUDA memory that another process maps is not the parent's to reuse."""
+        self.buffers = self.previous = None
+        if self.cuda:
+            self.torch.cuda.ipc_collect()
+        sys.exit()
+        yield
 
     def do_run(self, slots, call, flush):
         """Call on each slot, timed as a whole. call=False does all but the call: the parent's clock learns what the

@@ -11,7 +11,7 @@ import torch
 
 from harness import bench, evaluate
 from harness.bench import check, measure
-from harness.cases import ROOT, Case
+from harness.cases import KINDS, ROOT, Case
 from harness.errors import UserError
 from harness.evaluate import Schedule
 
@@ -156,7 +156,7 @@ def test_a_false_clock_is_caught(submission, cpu_schedule):
 def test_replaced_functions_are_seen(submission, cpu_schedule):
     path = submission("patch", "torch.Tensor.copy_ = torch.Tensor.copy_.__get__\nreturn torch.geqrf(a)")
     run = check(path, [case()], on_run=lambda r: None)[0]
-    assert run.status != "pass" and "replaced" in run.message + " ".join(run.flags) or run.status == "raised"
+    assert run.status == "raised" or "replaced Tensor.copy_" in run.flags
 
 
 def test_a_truncated_factorization_is_flagged_with_its_columns(submission):
@@ -172,10 +172,9 @@ def test_a_truncated_factorization_is_flagged_with_its_columns(submission):
 
 
 def test_honest_files_are_not_flagged():
-    kinds = ("dense", "upper", "diagonal", "rankdef", "nearrank", "clustered", "band", "rowscale", "nearcollinear", "mixed")
-    cases = [case(9, 40, kind, i) for i, kind in enumerate(kinds)]
+    cases = [case(9, 40, kind, i) for i, kind in enumerate(KINDS)]
     runs = check(ROOT / "submissions" / "v00_geqrf.py", cases, probe=True, on_run=lambda r: None)
-    assert [r.status for r in runs] == ["pass"] * (len(kinds) + 8)
+    assert [r.status for r in runs] == ["pass"] * (len(KINDS) + 8)
 
 
 def test_nothing_is_left_in_shared_memory_and_no_process(submission):
@@ -214,7 +213,8 @@ def test_the_stop_rule():
     assert not s.enough(tight[:2], 1) and not s.enough(tight, 0.05) and s.enough(tight, 0.2)
     assert not s.enough(loose, 1) and s.enough(loose, 121) and s.enough([4e9, 4e9, 5e9], 13)
     assert s.enough(loose * 67, 1)
-    assert [s.inputs(case(b, n)) for b, n in ((20, 32), (40, 352), (640, 512), (8, 2048), (2, 4096))] == [50, 13, 1, 2, 2]
+    shapes = ((20, 32), (40, 352), (640, 512), (8, 2048), (2, 4096))
+    assert [s.inputs(case(b, n)) for b, n in shapes] == [50, 13, 1, 2, 2]
 
 
 def test_labels_of_a_mixed_batch_are_those_of_the_input():
