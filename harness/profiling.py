@@ -114,7 +114,7 @@ def _launches(text: str) -> list[_Launch]:
     if start is None:
         return []
     found: dict[tuple[str, str], _Launch] = {}
-    for row in csv.DictReader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))):
+    for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
         if not (row.get("ID") or "").isdigit():
             continue  # a header that is repeated, a line cut short
         launch = found.setdefault((row.get("Process ID") or "", row["ID"]), _Launch(_short(row["Kernel Name"] or "?")))

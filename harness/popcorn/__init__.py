@@ -2,7 +2,6 @@
 
     scripts/submit FILE --mode test|benchmark|leaderboard     scripts/submit --resume NUMBER
     scripts/benchmark FILE                                    scripts/profile FILE [--case C | --all]
-    ./kit history                                             (harness/history.py)
 
 program.py runs popcorn, server.py reads the server's own record of a submission, verdict.py judges it, rows.py turns
 it into Runs, store.py keeps what is needed to resume, report.py prints; submit.py and profile.py put them in order.
@@ -13,7 +12,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from harness import history
 from harness.errors import EXIT_USAGE, UserError
 
 EXITS = """\
@@ -46,7 +44,6 @@ def register(verbs: Any) -> None:
     p.add_argument("--leaderboard", metavar="NAME")
     p.add_argument("--gpu", metavar="NAME")
     p.set_defaults(run=_profile)
-    history.register(verbs)
 
 
 def _parser(verbs: Any, name: str, what: str, example: str) -> argparse.ArgumentParser:

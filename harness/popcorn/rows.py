@@ -117,6 +117,7 @@ def public_text(text: str) -> str:
     """Printed text without terminal links, secret results, the JSON summary, and generation A's JSON escapes."""
     text = re.sub(r"\x1b\]8;;.*?(?:\x1b\\|\x07)", "", text)
     text = re.sub(r"^\{$.*?^\}$\n?", "", text, flags=re.M | re.S)
+    text = re.sub(r"^STD(?:OUT|ERR) \(Run 2\):.*", "", text, flags=re.M | re.S)  # run 2 is the secret one
     parts = [p for p in re.split(r'"\s*,\s*"', text) if not re.match(r'[\s"\[]*\*\*[^\n]*\(secret\)', p)]
     text = "\n".join(line for line in "\n".join(parts).splitlines() if "(secret)" not in line)
     text = re.sub('^"|"$', "", text.replace("```", "\n"), flags=re.M)

@@ -36,6 +36,7 @@ class Account:
         self._id = str(found.get("cli_id") or "") if isinstance(found, dict) else ""
         if not self._id:
             raise Problem(Verdict.AUTH, "~/.popcorn.yaml holds no cli_id")
+        self._client: Any = None
         self.api = os.environ.get("POPCORN_API_URL", DEFAULT_API).rstrip("/")
 
     def redact(self, text: str) -> str:
@@ -45,9 +46,10 @@ class Account:
         """The JSON behind a path. Raises Problem; never with the id in it."""
         import httpx
 
+        if self._client is None:  # one for all polls: making one reads the certificates
+            self._client = httpx.Client(headers={"X-Popcorn-Cli-Id": self._id}, timeout=30, follow_redirects=False)
         try:
-            answer = httpx.get(self.api + path, params=params, headers={"X-Popcorn-Cli-Id": self._id},
-                               timeout=30, follow_redirects=False)
+            answer = self._client.get(self.api + path, params=params)
         except (httpx.HTTPError, httpx.InvalidURL) as e:
             raise Problem(Verdict.NETWORK, self.redact(f"{self.api}: {e or type(e).__name__}")) from None
         if answer.status_code == 200:
@@ -91,9 +93,13 @@ class Account:
                 return int(item["id"])
         return None
 
-    def wait(self, number: int, on_status: Callable[[str], None]) -> dict[str, Any]:
+    def wait(self, number: int, on_status: Callable[[str], None], cut: bool = False) -> dict[str, Any]:
         """Poll until the submission is final. A lost poll is asked again, ever more slowly; POPCORN_PATIENCE_S
-        seconds (300) without any answer end it with Problem(NETWORK)."""
+        seconds (300) without any answer end it with Problem(NETWORK).
+
+        cut: the connection that sent it broke. Without a job the submission lived on that connection (generation A)
+        and the server may never end it: it is then returned as it is.
+        """
         patience = float(os.environ.get("POPCORN_PATIENCE_S", 300))
         start = heard = time.monotonic()
         delay = 0.2
@@ -107,7 +113,7 @@ class Account:
                 on_status(f"submission {number}: no answer ({p}); asking again")
             else:
                 heard = time.monotonic()
-                if is_final(doc):
+                if is_final(doc) or (cut and not doc.get("job")):
                     return doc
                 on_status(f"submission {number}: {_state(doc)} ({heard - start:.0f} s)")
             if time.monotonic() - start > JOB_LIMIT_S:

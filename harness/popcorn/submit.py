@@ -184,12 +184,11 @@ def follow(entry: Entry, account: Account, said: Outcome) -> tuple[Outcome, dict
     if entry.number is None:
         return Outcome(said.verdict, said.why + "; the server took nothing" * cut), None, True
     try:
-        doc = account.submission(entry.number) if cut else None
-        if doc and not doc.get("job") and not doc.get("done"):  # a cut stream cancels its job
-            return said, None, False
-        doc = account.wait(entry.number, tell)
+        doc = account.wait(entry.number, tell, cut)
     except Problem as p:
         return p.outcome, None, p.outcome.verdict is Verdict.USAGE
+    if not verdict.is_final(doc):
+        return said, None, False
     return verdict.from_document(doc, entry.state["mode"], limits()), doc, True
 
 
