@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.tune import grid, routing, threshold
-from harness.tune.refine import fold_report, justified, published_refinements, refinements
+from harness.tune.refine import fold_report, published_refinements, refinements
 from harness.tune.rules import (
     MAX_SEGMENTS,
     Row,
@@ -17,7 +17,6 @@ from harness.tune.rules import (
     feature_of,
     fit_segments,
     halves,
-    merged,
 )
 from harness.tune.score import RESAMPLES, Study, contest_score
 from harness.tune.timings import Array, Table, disagreement, interval
@@ -180,8 +179,8 @@ def _surface(study: Study, a: int, z: int) -> list[dict[str, Any]]:
     cells = []
     for i, p in enumerate(study.points):
         tie = not bool(lost[i, a] or lost[i, z])
-        cells.append({"b": p.batch, "m": p.m, "n": p.n, "case": p.case, "cond": p.cond, "ratio": round(float(ratio[i]), 3),
-                      "tie": tie, "best": study.table.backends[int(best[i])]})
+        cells.append({"b": p.batch, "m": p.m, "n": p.n, "case": p.case, "cond": p.cond,
+                      "ratio": round(float(ratio[i]), 3), "tie": tie, "best": study.table.backends[int(best[i])]})
     return cells
 
 
@@ -270,10 +269,12 @@ def _published_part(study: Study, pair: tuple[int, int] | None, results: dict[st
     results["refinements"] = published_refinements(study, a, z, t)
     train, test = halves(study.points)
     half = Study(study.table.take(train), study.units, study.seed, study.resamples, (a, z))
-    refitted = threshold.band(threshold.PUBLISHED, threshold.curves(half, f[train], threshold.PUBLISHED, a, z, True)["pooled"])
+    refitted = threshold.band(threshold.PUBLISHED, threshold.curves(
+        half, f[train], threshold.PUBLISHED, a, z, True)["pooled"])
     r = study.of(threshold.picks_at(f, refitted["chosen"], a, z))[test]
-    results["baseline_held_out"] = {"threshold": refitted["chosen"], "train": int(train.sum()), "test": int(test.sum()),
-                                    "geomean": math.exp(r.mean()), "worst": math.exp(r.max())}
+    results["baseline_held_out"] = {
+        "threshold": refitted["chosen"], "train": int(train.sum()), "test": int(test.sum()),
+        "geomean": math.exp(r.mean()), "worst": math.exp(r.max())}
     picks = threshold.picks_at(f, t, a, z)
     results["chosen"] = study.score(picks)
     names = study.table.backends
@@ -282,7 +283,7 @@ def _published_part(study: Study, pair: tuple[int, int] | None, results: dict[st
         np.array([threshold.features(feature_of(study.points) == "n", study.units)[row["feature"]](p)
                   for p in study.points]), row["threshold"], a, z)) for row in results["features"]]
     results["rules"].append(_rule_row(study, "chosen", picks))
-    results["rule"] = {"rows": [r.to_json() for r in merged([Row(int(t) - 1, None, 1, names[a]), Row(None, None, 1, names[z])])],
+    results["rule"] = {"rows": [[int(t) - 1, None, 1, names[a]], [None, None, 1, names[z]]],
                        "describe": [f"{feature_of(study.points)} >= {t:g}: {names[z]}", f"otherwise: {names[a]}"],
                        "feature": feature_of(study.points), "adopted": None, "kept_incumbent": ""}
     return picks
@@ -394,6 +395,3 @@ def _entry(results: dict[str, Any]) -> dict[str, Any] | None:
             "ci": results["chosen"].get("ci"), "held_out": max((f["fitted"][0] for f in results.get("folds", [])),
                                                                default=None),
             "indicative_only": no}
-
-
-__all__ = ["analyse", "justified", "tidy", "trust"]

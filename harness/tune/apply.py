@@ -32,8 +32,8 @@ def export(path: Path, entry: dict[str, Any], runs: list[str], sources: dict[str
     tuned = read_json(path) if path.exists() else {}
     used = {r[3] for r in entry["rows"]}
     tuned[entry["slug"]] = {
-        "device": entry["device"], "units": entry["units"], "rows": [dict(zip(FIELDS, r, strict=True)) for r in entry["rows"]],
-        "runs": runs, "sources": {b: s for b, s in sorted(sources.items()) if b in used}, "geomean": entry["geomean"],
+        "device": entry["device"], "units": entry["units"],
+        "rows": [dict(zip(FIELDS, r, strict=True)) for r in entry["rows"]], "runs": runs, "sources": {b: s for b, s in sorted(sources.items()) if b in used}, "geomean": entry["geomean"],
         "ci": entry["ci"], "held_out": entry["held_out"]}
     write_json(path, dict(sorted(tuned.items())))
     return True
@@ -64,9 +64,11 @@ def choose(path: Path, slug: str | None) -> dict[str, Any]:
 
 def block(row: dict[str, Any]) -> list[str]:
     """The generated lines, markers included."""
-    lines = [BEGIN, f"# ./kit tune --apply: {row['device']}, {row['units']} units, run {', '.join(row['runs'])}; measured "
-             f"regret {row['geomean']:.4f}" + (f", held out {row['held_out']:.4f}" if row["held_out"] else ""),
-             "# The first row that holds: n at most, batch at most, n a multiple of, backend (None: no limit).", "ROUTES = ("]
+    held = f", held out {row['held_out']:.4f}" if row["held_out"] else ""
+    lines = [BEGIN, f"# ./kit tune --apply: {row['device']}, {row['units']} units, run {', '.join(row['runs'])};",
+             f"# measured regret {row['geomean']:.4f}{held}.",
+             "# The first row that holds: n at most, batch at most, n a multiple of, backend (None: no limit).",
+             "ROUTES = ("]
     for r in row["rows"]:
         name = r["backend"].removeprefix("sub:")
         lines.append(f'    ({r["n_max"]}, {r["batch_max"]}, {r["multiple_of"]}, "{name}"),')

@@ -92,7 +92,8 @@ def discover(names: Sequence[str] = (), submissions: Path = SUBMISSIONS) -> list
             stem = name.removeprefix("sub:").partition("@")[0]
             match = [Path(name)] if name.endswith(".py") and Path(name).is_file() else [
                 f for f in files if stem in (f.stem, f.stem.split("_")[0])]
-            hits = [b for f in match for b in _submission(f) if "@" not in name or b.id.endswith(name.partition("@")[2])]
+            hits = [b for f in match for b in _submission(f)
+                    if "@" not in name or b.id.endswith(name.partition("@")[2])]
         if not hits:
             raise UserError(f"--backends: no backend {name!r}", "one of geqrf, cpu, fake" + "".join(
                 f", sub:{f.stem}" for f in files))

@@ -221,5 +221,6 @@ def make(name: str, units: int, memory_bytes: int) -> list[Point]:
     try:
         memory_bytes = int(float(override) * 2 ** 30) if override else memory_bytes
     except ValueError:
-        raise UserError(f"KIT_TUNE_MEMORY_GB: expected a number, got {override!r}", "unset KIT_TUNE_MEMORY_GB") from None
+        raise UserError(f"KIT_TUNE_MEMORY_GB: expected a number, got {override!r}",
+                        "unset KIT_TUNE_MEMORY_GB") from None
     return [p for p in GRIDS[name](units) if p.peak_bytes <= MEMORY_SHARE * memory_bytes]

@@ -126,7 +126,8 @@ class Journal:
             self.file.flush()
             os.fsync(self.file.fileno())
         except OSError as e:
-            raise UserError(f"{self.path}: could not save a block: {e.strerror}", "free space, then --resume", 3) from None
+            raise UserError(f"{self.path}: could not save a block: {e.strerror}",
+                            "free space, then --resume", 3) from None
         self.lines.append(line)
 
     def pack(self) -> None:

@@ -61,11 +61,13 @@ def run_block(job: Job) -> dict[str, Any]:
         key = (job.pass_, backend.id, backend.sha)
         lane = _LANES.get(key) or _LANES.setdefault(key, open_lane(backend, job.pass_, job.limit_s))
         name = visit_key(job.point, backend, job.pass_, job.block)
-        for attempt in range(1, ATTEMPTS + 1):
+        tries = prior.get(backend.id, 0)
+        for _ in range(ATTEMPTS):
+            tries += 1
             visit = lane.visit(job.point, int(name, 16) ^ job.seed, fastest, gate=job.block == 0)
             if visit.status != "crash":
                 break
-        visit.key, visit.tries = name, attempt + prior.get(backend.id, 0)
+        visit.key, visit.tries = name, tries
         if visit.status == "ok":
             fastest = min(fastest, visit.ms[0])
         visits[backend.id] = visit.to_json()
@@ -294,7 +296,7 @@ class _Run:
                     continue
                 if self.clock() - self.probed >= PROBE_S:
                     yield self.probe(pass_)
-                prior = tuple((b.id, self.state.keys[k]["tries"] if "tries" in self.state.keys[k] else 1)
+                prior = tuple((b.id, self.state.keys[k].get("tries", 1))
                               for b in order if (k := visit_key(p, b, pass_, block)) in self.state.keys)
                 yield Job("block", pass_, block, p, order, self.plan.limit_s, self.plan.seed, prior)
 

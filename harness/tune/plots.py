@@ -29,10 +29,11 @@ class Chart:
             for v in self._ticks(axis):
                 p, q = self.place(v, v)
                 text = f"{v:g}"
-                self.marks.append(
-                    f'<text x="{p:.1f}" y="{HEIGHT - 24}" text-anchor="middle" fill="#666">{text}</text>' if axis == 0 else
-                    f'<text x="{LEFT - 6}" y="{q + 4:.1f}" text-anchor="end" fill="#666">{text}</text>'
-                    f'<path d="M{LEFT} {q:.1f}H{WIDTH - 12}" stroke="#eee"/>')
+                if axis == 0:
+                    self.marks.append(f'<text x="{p:.1f}" y="{HEIGHT - 24}" text-anchor="middle" fill="#666">{text}</text>')
+                else:
+                    self.marks.append(f'<text x="{LEFT - 6}" y="{q + 4:.1f}" text-anchor="end" fill="#666">{text}</text>'
+                                      f'<path d="M{LEFT} {q:.1f}H{WIDTH - 12}" stroke="#eee"/>')
 
     @staticmethod
     def _span(scale: Callable[[float], float], ends: tuple[float, float]) -> XY:
@@ -42,7 +43,8 @@ class Chart:
     def _ticks(self, axis: int) -> list[float]:
         low, high = self.box[axis]
         if self.log[axis]:
-            return [10.0 ** e for e in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)] or [10 ** low, 10 ** high]
+            powers = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+            return [10.0 ** e for e in powers] or [10 ** low, 10 ** high]
         step = 10 ** math.floor(math.log10((high - low) / 4))
         step *= next(k for k in (1, 2, 5, 10) if (high - low) / (k * step) <= 6)
         return [round(i * step, 10) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
@@ -123,24 +125,27 @@ def heat(r: dict[str, Any]) -> str | None:
     square = all(c["m"] == c["n"] for c in cells)
     dense = [c for c in cells if not square or (c["case"] == "dense" and c["cond"] <= 2)]
     panels = [None] if square else sorted({c["b"] for c in dense})
-    marks, y = [f'<text x="10" y="18" font-weight="bold">{escape(r["pair"]["z"])} / {escape(r["pair"]["a"])}</text>'], 34
-    widest = 0
+    title = escape(f"{r['pair']['z']} / {r['pair']['a']}")
+    marks, y, widest = [f'<text x="10" y="18" font-weight="bold">{title}</text>'], 34, 0
     for b in panels:
         part = [c for c in dense if b is None or c["b"] == b]
         rows = sorted({c["n"] if square else c["m"] for c in part})
         columns = sorted({c["b"] if square else c["n"] for c in part})
         widest = max(widest, len(columns))
-        marks.append(f'<text x="10" y="{y}">{"rows n, columns batch" if b is None else f"batch {b}, rows m, columns n"}</text>')
+        caption = "rows n, columns batch" if b is None else f"batch {b}, rows m, columns n"
+        marks.append(f'<text x="10" y="{y}">{caption}</text>')
         marks += [f'<text x="{84 + 48 * j}" y="{y + 16}" text-anchor="middle" fill="#666">{v}</text>'
                   for j, v in enumerate(columns)]
         for c in part:
             i, j = rows.index(c["n"] if square else c["m"]), columns.index(c["b"] if square else c["n"])
             depth = max(-1.0, min(1.0, math.log2(c["ratio"])))
-            shade = f"rgb({255 + min(0, int(170 * depth))},{255 - int(130 * abs(depth))},{255 - max(0, int(170 * depth))})"
+            red, blue = 255 + min(0, int(170 * depth)), 255 - max(0, int(170 * depth))
+            shade = f"rgb({red},{255 - int(130 * abs(depth))},{blue})"
             marks.append(f'<rect x="{60 + 48 * j}" y="{y + 22 + 22 * i}" width="47" height="21" fill="{shade}"/>'
                          f'<text x="{84 + 48 * j}" y="{y + 37 + 22 * i}" text-anchor="middle">{c["ratio"]:.2f}'
                          f'{"?" if c["tie"] else ""}</text>')
-        marks += [f'<text x="54" y="{y + 37 + 22 * i}" text-anchor="end" fill="#666">{v}</text>' for i, v in enumerate(rows)]
+        marks += [f'<text x="54" y="{y + 37 + 22 * i}" text-anchor="end" fill="#666">{v}</text>'
+                  for i, v in enumerate(rows)]
         y += 22 * len(rows) + 56
     return _svg(80 + 48 * widest, y, marks)
 
@@ -198,8 +203,8 @@ def noise(r: dict[str, Any]) -> str | None:
     dots = [(p["ms"][b], q) for p in r.get("points", []) for b, q in p.get("pass_ratio", {}).items() if p["ms"].get(b)]
     if not dots:
         return None
-    chart = Chart("Run-to-run ratio", _span([x for x, _ in dots]), (1.0, max(y for _, y in dots)), ("ms", "slowest / quickest pass"),
-                  (True, False))
+    chart = Chart("Run-to-run ratio", _span([x for x, _ in dots]), (1.0, max(y for _, y in dots)),
+                  ("ms", "slowest / quickest pass"), (True, False))
     chart.dots(dots)
     for row in r["noise"]["by_runtime"]:
         low, _, high = row["bucket"].strip("<>").partition("-")
@@ -221,7 +226,8 @@ def ecdf(r: dict[str, Any]) -> str | None:
     for b in r["backends"]:
         best = [(p["ms"].get(b), min(t for t in p["ms"].values() if t)) for p in points]
         series[f"always {b}"] = sorted(t / low for t, low in best if t)
-    chart = Chart("Share of points within a regret", (1.0, 3.0), (0.0, 1.0), ("regret", "share of points"), (True, False))
+    chart = Chart("Share of points within a regret", (1.0, 3.0), (0.0, 1.0), ("regret", "share of points"),
+                  (True, False))
     for k, (name, values) in enumerate(series.items()):
         chart.line([(max(1.0, v), (i + 1) / len(points)) for i, v in enumerate(values) if v <= 3.0], name, colour_of(k))
     return chart.svg()

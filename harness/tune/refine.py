@@ -43,7 +43,8 @@ def published_refinements(study: Study, a: int, z: int, threshold: float) -> lis
     for t1 in (352, 384, 416, 448):
         for n0 in (16, 32, 64, 96):
             for t2 in (128, 192, 224, 256, 288, 320):
-                forms["narrow-n"].append((f"m >= {t1} or (n <= {n0} and m >= {t2})", (m >= t1) | ((n <= n0) & (m >= t2))))
+                forms["narrow-n"].append((f"m >= {t1} or (n <= {n0} and m >= {t2})",
+                                          (m >= t1) | ((n <= n0) & (m >= t2))))
 
     def score(mask: Array, where: Array) -> tuple[float, float]:
         r = study.of(np.where(mask, z, a))[where]
@@ -120,9 +121,11 @@ def fold_report(study: Study, columns: Sequence[int], form: str | None) -> list[
     rows = [_fold_row(study, name, folds, pipeline, best_single) for name, folds in kinds.items() if folds]
     passes = [i for i, r in enumerate(study.table.run_of) if r == study.table.run_of[0]]
     if len(passes) >= 2:
-        both = np.isfinite(study.table.of_pass(passes[0]).lt).any(1) & np.isfinite(study.table.of_pass(passes[1]).lt).any(1)
+        timed = [np.isfinite(study.table.of_pass(i).lt).any(1) for i in passes[:2]]
+        both = np.asarray(timed[0] & timed[1])
         if both.any():
-            first, second = (Study(study.table.take(both).of_pass(i), study.units, study.seed, study.resamples, study.oracle)
+            part = study.table.take(both)
+            first, second = (Study(part.of_pass(i), study.units, study.seed, study.resamples, study.oracle)
                              for i in passes[:2])
             everything = np.ones(int(both.sum()), bool)
             rules = {"fitted": pipeline(first, everything), "best_single": best_single(first, everything)}

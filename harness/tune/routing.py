@@ -122,7 +122,7 @@ class Routing:
         masks = np.stack([Boundary(large=L, large_batch=C, window=False).clause(self.points) for L, C in options])
         G, W = self.score(masks | fixed)
         near = np.flatnonzero(NEAR * G.min() >= G)
-        i = min(near, key=lambda i: (round(W[i], 12), round(G[i], 12), -options[i][0], options[i][1]))
+        i = min(near, key=lambda i: (round(float(W[i]), 12), round(float(G[i]), 12), -options[i][0], options[i][1]))
         return options[int(i)]
 
     def fit(self) -> Boundary:

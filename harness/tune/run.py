@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -370,6 +370,3 @@ def combined_summary(paths: list[Path], results: dict[str, Any], args: argparse.
         rows.append({"run": about["id"], "device": about["device"]["name"], "conditions": about.get("conditions", []),
                      "differs": different or "same"})
     return rows
-
-
-__all__ = ["asdict", "run"]

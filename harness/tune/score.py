@@ -1,6 +1,6 @@
-"""What a rule costs: regret, its geometric mean, worst, over-10 % count, intervals, and regret without the oracle's luck.
+"""What a rule costs: regret, its geometric mean, worst, over-10 % count, intervals; and regret without the oracle's luck.
 
-A rule is a vector of picks, one backend index a point. Regret is the pick's time over the quickest of the oracle set O.
+A rule is a vector of picks, a backend's index for each point. Regret is its time over the quickest of the oracle set O.
 """
 from __future__ import annotations
 

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from harness.errors import UserError
-from harness.stats import t_quantile, t_two_sided
-from harness.tune import grid
+from harness.stats import t_two_sided
 from harness.tune.grid import Point
-from harness.tune.journal import read_lines, valid_blocks
+from harness.tune.journal import valid_blocks
 
 Array = np.ndarray[Any, Any]
 PUBLISHED = ["pass", "batch", "M", "N", "backend", "ok", "ms", "p25", "p75", "reps"]
@@ -81,8 +80,8 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
             rows = []
             for i, r in enumerate(reader, 2):
                 try:
-                    rows.append(r | {k: int(r[k]) for k in ("pass", "batch", "M", "N", "ok")}
-                                | {"cond": int(r.get("cond") or 0), "seed": int(r.get("seed") or 0), "ms": float(r["ms"])})
+                    rows.append(r | {k: int(r[k]) for k in ("pass", "batch", "M", "N", "ok")} | {
+                        "cond": int(r.get("cond") or 0), "seed": int(r.get("seed") or 0), "ms": float(r["ms"])})
                 except (ValueError, TypeError):
                     raise UserError(f"{path}:{i}: not a timing: {r}", "remove the line, or measure again") from None
     except OSError as e:
@@ -145,7 +144,7 @@ class Table:
     @cached_property
     def usable(self) -> Array:
         """Points at which at least one backend has a time."""
-        return np.isfinite(self.lt).any(1)
+        return np.asarray(np.isfinite(self.lt).any(1))
 
 
 def _quiet(f: Any, x: Array) -> Array:
@@ -166,15 +165,6 @@ def _nanmin(x: Array) -> Array:
 def _nanmean(x: Array) -> Array:
     return x[..., 0] if x.shape[-1] == 1 else _quiet(np.nanmean, x)
 
-
-def table_of_csv(paths: Sequence[Path], stats: str, same_run: bool = False) -> Table:
-    """One run a file (or, of one folder's top-ups, one run). Blocks come from samples.jsonl.gz beside it, if there."""
-    runs = []
-    for path in paths:
-        rows = read_csv(path)
-        samples = path.parent / "samples.jsonl.gz"
-        runs.append((rows, read_lines(samples) if samples.exists() else []))
-    return build(runs, stats)
 
 
 def build(runs: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]], stats: str) -> Table:
@@ -309,7 +299,7 @@ def beaten(table: Table, noise: Noise) -> Array:
     d = flat - flat[np.arange(points), best][:, None, :]  # paired by pass and block
     result = np.isinf(lt) & np.isfinite(lt[np.arange(points), best])[:, None]
     pairs = [(p, x) for p in range(points) for x in range(width) if x != best[p] and np.isfinite(lt[p, x])]
-    gates = {}
+    gates: dict[str, float] = {}
     values, passed = [], []
     spread = _pooled_spread(table)
     for p, x in pairs:
@@ -373,11 +363,3 @@ def interval(values: Iterable[float]) -> tuple[float, float]:
     """2.5 and 97.5 % points of bootstrap values."""
     low, high = np.quantile(np.asarray(list(values)), [0.025, 0.975])
     return float(low), float(high)
-
-
-def ready(table: Table) -> Table:
-    """Without the points at which nothing has a time, which no rule can be scored on."""
-    return table.take(table.usable) if not table.usable.all() else table
-
-
-__all__ = ["Noise", "Table", "beaten", "build", "from_times", "grid", "t_quantile"]
