@@ -29,7 +29,7 @@ from harness import roofline, stats
 from harness.cases import Case, load_task
 from harness.errors import EXIT_OK, EXIT_WRONG, UserError
 from harness.noise import TOTAL, Noise
-from harness.pick import Side, current_shas, group, name_apart, pick
+from harness.pick import Side, current_shas, group, name_apart, pick, split_tag
 from harness.results import Run, differs
 
 VERDICTS = ("faster", "slower", "same", "unclear", "broken", "fixed", "missing", "incomparable")
@@ -297,10 +297,10 @@ def run_compare(args: argparse.Namespace) -> int:
     for v in wanted:
         if v not in VERDICTS:
             raise UserError(f"--fail-on {v}: no such verdict", "one or more, with commas, of " + ", ".join(VERDICTS))
-    sides = pick(args.runs, args.protocol)
+    sides = pick(args.runs)
     if len(sides) < 2:
         raise UserError(f"only {sides[0].name} to compare", f"./kit compare best {sides[0].name}")
-    for path in map(Path, args.runs):
+    for path in (Path(split_tag(name)[0]) for name in args.runs):
         now = current_shas(path)
         if path.suffix == ".py" and now and not any(s.file == path.name and s.sha in now for s in sides):
             print(f"warning: {path} has changed since these runs: ./kit bench {path}", file=sys.stderr)
@@ -321,11 +321,11 @@ def register(verbs: argparse._SubParsersAction) -> None:
     p = verbs.add_parser(
         "compare", help="is it faster, on which shape, by how much, is it real: from saved runs",
         description="Compare saved runs case by case with the first named. A RUN is a submission (its newest runs), a "
-                    ".jsonl file, a folder of records/, or best. Without any: the newest session.",
+                    ".jsonl file, a folder of records/, or best; with @strict, @contest, @local or @popcorn behind it "
+                    "only runs of that protocol or place. Without any: the newest session.",
         epilog="example: ./kit compare submissions/v00_geqrf.py submissions/v01_compact_wy.py",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("runs", metavar="RUN", nargs="*", help="submission, .jsonl file, record folder, or best")
-    p.add_argument("--protocol", choices=("strict", "contest"), default="", help="runs of this protocol only")
     p.add_argument("--anyway", action="store_true", help="compare what is not comparable (another card, driver ...)")
     p.add_argument("--fail-on", metavar="VERDICTS", default="", help="exit 1 if a case has one of: slower,broken ...")
     form = p.add_mutually_exclusive_group()

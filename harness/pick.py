@@ -5,6 +5,8 @@ records/DIR            its submission, or parent and submission where nothing el
 submissions/v07_x.py   (or v07_x, v07) the bytes that stand there, else the newest that have runs, in the newest
                        environment that all named files share
 best                   the lowest geometric mean of all complete passing files in that environment
+
+Each may end in @strict, @contest, @local or @popcorn: runs of that protocol or place only (`v07 v07@popcorn`).
 """
 from __future__ import annotations
 
@@ -20,6 +22,7 @@ from harness.results import Run, file_sha, geomean, read_runs, saved_runs
 
 RECORDS_DIR = ROOT / "records"
 MOST_SESSIONS = 100  # of a named file, newest first: older ones would cost a second to read and change no verdict
+TAGS = ("strict", "contest", "local", "popcorn")
 Environment = tuple[object, ...]
 
 
@@ -101,8 +104,7 @@ def name_apart(sides: Sequence[Side]) -> list[Side]:
     return [replace(s, name=n) for s, n in zip(sides, names, strict=True)]
 
 
-def pick(names: Sequence[str], protocol: str = "", runs_dir: Path | None = None,
-         records: Path | None = None) -> list[Side]:
+def pick(names: Sequence[str], runs_dir: Path | None = None, records: Path | None = None) -> list[Side]:
     """A side for each name (several for a .jsonl file), in order. No name: the newest session.
 
     Raises UserError for a name that no saved run has.
@@ -114,22 +116,33 @@ def pick(names: Sequence[str], protocol: str = "", runs_dir: Path | None = None,
         names = [str(newest)]
     slots: list[list[Side] | str] = []  # a file's name stands until all are known
     for name in names:
-        path = Path(name)
+        path = Path(split_tag(name)[0])
         if path.is_dir():
-            slots.append(_record(path, alone=len(names) == 1))
+            slots.append(_tagged(_record(path, alone=len(names) == 1), name))
         elif path.suffix == ".jsonl":
-            slots.append(group(unique(read_runs(path))))
+            slots.append(_tagged(group(unique(read_runs(path))), name))
         else:
             slots.append(name)
-    if protocol:
-        slots = [s if isinstance(s, str) else [x for x in s if x.last.protocol == protocol] for s in slots]
     wanted = [s for s in slots if isinstance(s, str)]
     fixed = [side for s in slots if not isinstance(s, str) for side in s]
-    found = _named(wanted, fixed, protocol, runs_dir, records) if wanted else {}
-    sides = [side for s in slots for side in ([found[s]] if isinstance(s, str) else s)]
-    if not sides:
-        raise UserError(f"no run under protocol {protocol} in {', '.join(names)}", "leave --protocol out")
-    return name_apart(sides)
+    found = _named(wanted, fixed, runs_dir, records) if wanted else {}
+    return name_apart([side for s in slots for side in ([found[s]] if isinstance(s, str) else s)])
+
+
+def split_tag(name: str) -> tuple[str, str]:
+    """`v07@contest` -> (v07, contest); what is no tag stays in the name."""
+    bare, _, tag = name.rpartition("@")
+    return (bare, tag) if bare and tag in TAGS else (name, "")
+
+
+def _tagged(sides: list[Side], name: str) -> list[Side]:
+    """Those of the protocol or place that the name asks for. Raises UserError where there is none."""
+    bare, tag = split_tag(name)
+    kept = [s for s in sides if tag in ("", s.last.protocol, s.last.where)]
+    if not kept:
+        raise UserError(f"no saved run of {name}", f"scripts/submit {bare}" if tag == "popcorn" else
+                        f"./kit bench {bare}" + " --protocol contest" * (tag == "contest"))
+    return kept
 
 
 def _record(folder: Path, alone: bool) -> list[Side]:
@@ -142,25 +155,25 @@ def _record(folder: Path, alone: bool) -> list[Side]:
     return ([s for s in sides if s.file == parent] if alone else []) + own
 
 
-def _named(names: Sequence[str], fixed: Sequence[Side], protocol: str, runs_dir: Path | None,
+def _named(names: Sequence[str], fixed: Sequence[Side], runs_dir: Path | None,
            records: Path | None) -> dict[str, Side]:
-    files = [n for n in names if n != "best"]
-    runs = all_runs([] if "best" in names else files, runs_dir, records, MOST_SESSIONS)
-    runs = [r for r in runs if not protocol or r.protocol == protocol]
+    files = [n for n in names if split_tag(n)[0] != "best"]
+    bares = [split_tag(n)[0] for n in files]
+    runs = all_runs(bares if len(files) == len(names) else [], runs_dir, records, MOST_SESSIONS)
     by_name: dict[str, list[Side]] = {}
-    for name in files:
-        sides = group(r for r in runs if _matches(name, r.file))
-        if not sides:
-            raise UserError(f"no saved run of {name}" + (f" under protocol {protocol}" if protocol else ""),
-                            f"./kit bench {name}")
-        now = current_shas(Path(name), records)
-        by_name[name] = sorted(sides, key=lambda s: (s.sha in now, s.last.t), reverse=True)  # newest first
-    where = _shared([[s.environment for s in sides] for sides in by_name.values()]
-                    + [[s.environment] for s in fixed])
+    for name, bare in zip(files, bares, strict=True):
+        sides = _tagged(group(r for r in runs if _matches(bare, r.file)), name)
+        now = current_shas(Path(bare), records)
+        # what stands there before what stood there, what was timed here before what the server said, then the newest
+        by_name[name] = sorted(sides, key=lambda s: (s.sha in now, s.last.where == "local", s.last.t), reverse=True)
+    where = None
+    if len({split_tag(n)[1] for n in names}) == 1:  # else they are meant to differ
+        where = _shared([[s.environment for s in sides] for sides in [*by_name.values(), *([s] for s in fixed)]])
     result = {name: next((s for s in sides if s.environment == where), sides[0]) for name, sides in by_name.items()}
-    if "best" in names:
-        others = {(s.file, s.sha) for s in [*fixed, *result.values()]}
-        result["best"] = best([s for s in group(runs) if (s.file, s.sha) not in others], where)
+    others = {(s.file, s.sha) for s in [*fixed, *result.values()]}
+    for name in names:
+        if name not in result:
+            result[name] = best(_tagged([s for s in group(runs) if (s.file, s.sha) not in others], name), where)
     return result
 
 

@@ -109,7 +109,7 @@ def _evidence(sides: list[Side], runs_dir: Path | None, records: Path | None) ->
     tests = [r for s in sides for r in s.tests if r.session == s.tests[-1].session]
     if BASELINE not in {s.file for s in sides}:
         with contextlib.suppress(UserError):  # no run of it: the record has no column for it
-            sides = [*sides, *pick.pick([BASELINE], sides[-1].last.protocol, runs_dir, records)]
+            sides = [*sides, *pick.pick([f"{BASELINE}@{sides[-1].last.protocol}"], runs_dir, records)]
     return [*tests, *(r for s in sides for r in s.benchmarks if r.session in shared)]
 
 

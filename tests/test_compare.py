@@ -254,8 +254,8 @@ def saved(tmp_path):
     return runs
 
 
-def find(saved, *names, **options):
-    return pick.pick(names, runs_dir=saved, records=saved.parent / "records", **options)
+def find(saved, *names):
+    return pick.pick(names, runs_dir=saved, records=saved.parent / "records")
 
 
 def test_a_name_means_the_newest_runs_that_all_share(saved):
@@ -295,7 +295,21 @@ def test_a_file_of_runs_stands_for_all_files_in_it_and_names_tell_them_apart(sav
     for protocol in ("strict", "contest"):
         append_runs(saved / "both.jsonl", session(("v01_a.py",), rounds=1, protocol=protocol))
     assert [s.name for s in find(saved, str(saved / "both.jsonl"))] == ["v01_a@strict", "v01_a@contest"]
-    assert [s.name for s in find(saved, str(saved / "both.jsonl"), protocol="contest")] == ["v01"]
+    assert [s.name for s in find(saved, f"{saved / 'both.jsonl'}@contest")] == ["v01"]
+
+
+def test_local_stands_beside_remote(saved):
+    append_runs(saved / "20261130-900000-p.jsonl", session(
+        ("v01_a.py", "v02_b.py"), rounds=1, name="p", where="popcorn", protocol="contest", device={"name": "B200"},
+        t="2026-11-30T09:00:00Z"))
+    assert [s.last.where for s in find(saved, "v01", "v02")] == ["local", "local"]
+    assert [s.last.where for s in find(saved, "v01@popcorn", "v02@popcorn")] == ["popcorn", "popcorn"]
+    c = compare(*find(saved, "v01", "v01@popcorn"))
+    assert c.verdicts() == {"incomparable"} and c.rows[0].base_ns and c.rows[0].new_ns
+    assert [s.name for s in find(saved, "v01", "v01@popcorn")] == ["v01_a@strict", "v01_a@contest"]
+    with pytest.raises(UserError, match="no saved run of v04@popcorn") as e:
+        find(saved, "v04@popcorn")
+    assert e.value.next_step == "scripts/submit v04"
 
 
 # ---------------------------------------------------------------- formats

@@ -259,6 +259,16 @@ def test_a_file_that_fails_a_case_has_no_score_and_is_not_the_best(tree, tables)
     assert "v01_wy | speed-up" in tables.results(tree)
 
 
+def test_a_file_that_ran_some_cases_only_is_not_the_best(tree, tables):
+    runs = read_runs(tree / "runs" / "20261130-030000-aaaa.jsonl")
+    (tree / "runs" / "20261130-030000-aaaa.jsonl").unlink()
+    append_runs(tree / "runs" / "a.jsonl", [r for r in runs if r.file != "v02_panel.py" or "n512" in r.case])
+    for stem in FILES:
+        make(tree, stem)
+    assert "(4 cases)" in tables.ladder(tree)
+    assert "v01_wy | speed-up" in tables.results(tree)
+
+
 def test_notes_without_runs_are_no_record_and_missing_markers_are_said(tree, tables, capsys):
     (tree / "records" / "2026-11-30_dev").mkdir(parents=True)
     assert "No version" in tables.results(tree)
