@@ -131,21 +131,23 @@ def _lines(path: Path) -> int:
     return sum(bool(line.strip()) for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
 
 
-def judge(c: Comparison, more_lines: int) -> tuple[bool, str]:
-    """(kept, why): nothing broken, the total or some case faster, none slower without the total being faster, and the
-    gain worth its lines."""
+def judge(c: Comparison, more_lines: int) -> tuple[str, str]:
+    """("Kept", "Rejected" or "Undecided", why). Kept: nothing broken, the total or some case faster, none slower without
+    the total being faster, and the gain worth its lines."""
     verdicts = {r.verdict for r in c.rows}
     gain = -100 * (c.total.change or 0)
     if "broken" in verdicts:
-        return False, "it is broken on " + ", ".join(r.case for r in c.rows if r.verdict == "broken")
+        return "Rejected", "it is broken on " + ", ".join(r.case for r in c.rows if r.verdict == "broken")
     if "fixed" in verdicts:
-        return True, "it is right where its parent is not: " + ", ".join(
+        return "Kept", "it is right where its parent is not: " + ", ".join(
             r.case for r in c.rows if r.verdict == "fixed")
+    if c.total.verdict == "unclear":
+        return "Undecided", f"the geometric mean is unclear after {c.total.rounds} round{'s' * (c.total.rounds != 1)}"
     if c.total.verdict != "faster" and ("slower" in verdicts or "faster" not in verdicts):
-        return False, f"the geometric mean is {c.total.verdict}, and no case is faster at no other's cost"
+        return "Rejected", f"the geometric mean is {c.total.verdict}, and no case is faster at no other's cost"
     if more_lines > LINES_PER_PERCENT * gain:
-        return False, f"{more_lines} more lines for {gain:.1f} % of the total, at {LINES_PER_PERCENT} lines a percent"
-    return True, f"the geometric mean is {c.total.verdict} ({render.percent(c.total.change)})"
+        return "Rejected", f"{more_lines} more lines for {gain:.1f} % of the total, at {LINES_PER_PERCENT} a percent"
+    return "Kept", f"the geometric mean is {c.total.verdict} ({render.percent(c.total.change)})"
 
 
 def surprises(c: Comparison) -> list[str]:
@@ -158,7 +160,7 @@ def surprises(c: Comparison) -> list[str]:
             if x is not None and x > allowed / 2:
                 found.append(f"{r.case}: scaled {name} residual {x:.1f}, more than half of the {allowed} allowed")
         if r.verdict == "unclear":
-            found.append(f"{r.case}: unclear after {r.rounds} rounds ({render.percent(r.change)})")
+            found.append(f"{r.case}: unclear, rounds won {r.won} of {r.rounds} ({render.percent(r.change)})")
     return found
 
 
@@ -167,13 +169,13 @@ def _readme(file: Path, header: Header, idea: str, own: Side, c: Comparison | No
     out = [f"# {header.title.rstrip('.') or file.stem}", "", f"Idea: {idea}", ""]
     if c and parent:
         more = _lines(file) - _lines(parent)
-        kept, why = judge(c, more)
+        verdict, why = judge(c, more)
         bound = read_header(parent).fields.get("Bound by", "not stated")
         found = surprises(c) or ["none in the figures"]
         out += ["## Why", "", f"What bounded {parent.stem}: {bound}", "",
                 "## Result", "", "<!-- table:compare -->", render.markdown([c]), "<!-- /table:compare -->", "",
                 "## Cost", "", f"{_lines(file)} lines, {more:+d} against {parent.stem}.", "",
-                "## Verdict", "", f"{'Kept' if kept else 'Rejected'}: {why}.", "",
+                "## Verdict", "", f"{verdict}: {why}.", "",
                 "## Surprises", "", *(f"- {s}" for s in found), ""]
     else:
         out += ["## Result", "", "<!-- table:compare -->", "| case | time |", "| --- | ---: |"]
@@ -183,7 +185,8 @@ def _readme(file: Path, header: Header, idea: str, own: Side, c: Comparison | No
             out.append(f"| {case} | {duration(time) if time == time else alone.last.status} |")
         out += ["<!-- /table:compare -->", "", f"geomean {duration(pick.score(own))}. No parent: a first version.", "",
                 "## Cost", "", f"{_lines(file)} lines.", ""]
-    out += ["## Measured", "", f"{', '.join(f'{k} {v}' for k, v in device.items())}; protocol {own.last.protocol}; "
+    versions = ", ".join([device.get("name", "unknown device"), *(f"{k} {v}" for k, v in device.items() if k != "name")])
+    out += ["## Measured", "", f"{versions}; protocol {own.last.protocol}; "
             f"sha256 {own.sha}; `./kit compare` on this folder prints the table again.", ""]
     return "\n".join(out)
 

@@ -154,8 +154,8 @@ def test_a_first_version_has_no_parent(tree):
     assert "No parent: a first version" in text and "| b20 n32 dense |" in text
 
 
-def judged(factor, more, spoil=None):
-    runs = session(rounds=12, noise=0.001, factor=lambda f, i: factor(i) if f == "v02_b.py" else 1.0)
+def judged(factor, more, spoil=None, rounds=12):
+    runs = session(rounds=rounds, noise=0.001, factor=lambda f, i: factor(i) if f == "v02_b.py" else 1.0)
     for r in runs:
         if spoil and r.file == "v02_b.py" and spoil in r.case:
             r.status = "wrong"
@@ -163,12 +163,13 @@ def judged(factor, more, spoil=None):
 
 
 def test_a_version_is_kept_only_if_it_is_worth_its_lines():
-    assert judged(lambda i: 0.9, more=200)[0]
-    assert not judged(lambda i: 0.97, more=900)[0]  # 3 % for 900 lines
-    assert not judged(lambda i: 1.0, more=0)[0]
-    assert not judged(lambda i: 0.5, more=0, spoil="mixed")[0]
-    assert judged(lambda i: 0.9 if i == 3 else 1.0, more=10)[0]  # one case, at no other's cost
-    assert not judged(lambda i: {3: 0.97, 4: 1.05}.get(i, 1.0), more=0)[0]
+    assert judged(lambda i: 0.9, more=200)[0] == "Kept"
+    assert judged(lambda i: 0.97, more=900)[0] == "Rejected"  # 3 % for 900 lines
+    assert judged(lambda i: 1.0, more=0)[0] == "Rejected"
+    assert judged(lambda i: 0.5, more=0, spoil="mixed")[0] == "Rejected"
+    assert judged(lambda i: 0.9 if i == 3 else 1.0, more=10)[0] == "Kept"  # one case, at no other's cost
+    assert judged(lambda i: {3: 0.97, 4: 1.05}.get(i, 1.0), more=0)[0] == "Rejected"
+    assert judged(lambda i: 0.9, more=0, rounds=1)[0] == "Undecided"
 
 
 def test_surprises_name_what_went_against_the_total_and_thin_margins():
