@@ -354,7 +354,8 @@ def _contest(study: Study) -> dict[str, Any]:
         j = easy.get((p.batch, p.n))
         if j is None or p.case == "dense" or p.m != p.n:
             continue
-        ratio = table.lt[i] - table.lt[j]
+        both = np.isfinite(table.lt[i]) & np.isfinite(table.lt[j])
+        ratio = np.where(both, np.where(both, table.lt[i], 0) - np.where(both, table.lt[j], 0), np.inf)
         penalty.append({"point": p.key, "case": p.case, "ratio": {
             b: math.exp(ratio[x]) for x, b in enumerate(table.backends) if np.isfinite(ratio[x])}})
     by_case: dict[str, dict[str, list[float]]] = {}

@@ -246,8 +246,9 @@ def measure(plan: Plan, run_dir: Path, executor: Executor, width: int, *, budget
         state.retry = resuming
         run = _Run(plan, journal, state, segment, clock, budget_s)
         for pass_ in range(1, plan.passes + 1):
-            for line in run_all(executor, width, run_block, run.jobs_of(pass_), run.lost):
-                run.take(line)
+            for block in range(plan.blocks):  # the next round's choices stand on the whole of the last one
+                for line in run_all(executor, width, run_block, run.jobs_of(pass_, block), run.lost):
+                    run.take(line)
         if run.ended:
             say(f"budget of {(budget_s or 0) / 60:g} min spent: {run.skipped} points have no block in some pass, "
                 f"{run.cut} planned blocks were not run; --top-up measures them")
@@ -272,33 +273,32 @@ class _Run:
     cut: int = 0
 
     def __post_init__(self) -> None:
-        self.begin = self.probed = self.clock()
+        self.begin = self.clock()
+        self.probed: dict[int, float] = {}  # pass -> when
         self.progress = Progress(len(self.plan.points) * self.plan.passes * self.plan.blocks, self.budget_s, self.clock)
 
-    def jobs_of(self, pass_: int) -> Iterator[Job]:
-        """The blocks of a pass, breadth first, until its share of the budget is spent; a probe every minute."""
+    def jobs_of(self, pass_: int, block: int) -> Iterator[Job]:
+        """A round: one block of every point that needs it, until the pass's share of the budget is spent; a probe at
+        the start of a pass and every minute."""
         share = None if self.budget_s is None else self.begin + self.budget_s * pass_ / self.plan.passes
-        self.probed = self.clock() - PROBE_S  # a pass begins with one
-        for block in range(self.plan.blocks):
-            for i, p in enumerate(self.plan.order(pass_)):
-                first_done = bool(self.state.visits.get((p.key, pass_)))
-                if pass_ > 1 and not self.state.visits.get((p.key, 1)):
-                    continue  # the budget cut it from the first pass
-                if block and self.state.settled(p, pass_):
-                    continue
-                order = self._ordered(p, pass_, block, i)
-                if not order:
-                    continue
-                if share is not None and self.clock() + self._expected_s(p) > share:
-                    self.ended = True
-                    self.cut += 1
-                    self.skipped += not first_done and block == 0
-                    continue
-                if self.clock() - self.probed >= PROBE_S:
-                    yield self.probe(pass_)
-                prior = tuple((b.id, self.state.keys[k].get("tries", 1))
-                              for b in order if (k := visit_key(p, b, pass_, block)) in self.state.keys)
-                yield Job("block", pass_, block, p, order, self.plan.limit_s, self.plan.seed, prior)
+        for i, p in enumerate(self.plan.order(pass_)):
+            if pass_ > 1 and not self.state.visits.get((p.key, 1)):
+                continue  # the budget cut it from the first pass
+            if block and self.state.settled(p, pass_):
+                continue
+            order = self._ordered(p, pass_, block, i)
+            if not order:
+                continue
+            if share is not None and self.clock() + self._expected_s(p) > share:
+                self.ended = True
+                self.cut += 1
+                self.skipped += block == 0
+                continue
+            if self.clock() - self.probed.get(pass_, -PROBE_S) >= PROBE_S:
+                yield self.probe(pass_)
+            prior = tuple((b.id, self.state.keys[k].get("tries", 1))
+                          for b in order if (k := visit_key(p, b, pass_, block)) in self.state.keys)
+            yield Job("block", pass_, block, p, order, self.plan.limit_s, self.plan.seed, prior)
 
     def _ordered(self, p: Point, pass_: int, block: int, i: int) -> tuple[Backend, ...]:
         backends = self.state.backends(p, pass_, block)
@@ -311,7 +311,7 @@ class _Run:
         return sum(v.get("seconds", sum(v["ms"]) / 1e3) for v in seen[-1].values()) if seen else 0.0
 
     def probe(self, pass_: int) -> Job:
-        self.probed = self.clock()
+        self.probed[pass_] = self.clock()
         point, backend = anchor(self.plan)
         return Job("probe", pass_, 0, point, (backend,), self.plan.limit_s, self.plan.seed)
 
