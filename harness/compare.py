@@ -243,8 +243,11 @@ def _notes(c: Comparison, order: list[str]) -> list[str]:
 # ---------------------------------------------------------------- what bench asks between rounds
 
 def _all(runs: Sequence[Run], noise: Noise | None) -> list[Comparison]:
+    """Each file against the first, and against the one named before it: often its parent, which a baseline far behind
+    says nothing about."""
     sides = name_apart(group(_latest(runs)))
-    return [compare(sides[0], s, noise=noise) for s in sides[1:]]
+    pairs = [(sides[j], sides[i]) for i in range(1, len(sides)) for j in sorted({0, i - 1})]
+    return [compare(base, new, noise=noise) for base, new in pairs]
 
 
 def _latest(runs: Sequence[Run]) -> list[Run]:
@@ -254,7 +257,7 @@ def _latest(runs: Sequence[Run]) -> list[Run]:
 
 
 def decided(runs: Sequence[Run], noise: Noise | None = None) -> bool:
-    """Whether another round would change no verdict: every case of every file against the first is decided.
+    """Whether every case of every file is decided, against the first file and against the one before it.
 
     True only after one of stats.LOOKS rounds: the error rate is kept by looking at no other time.
     """

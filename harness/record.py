@@ -132,8 +132,8 @@ def _lines(path: Path) -> int:
 
 
 def judge(c: Comparison, more_lines: int) -> tuple[str, str]:
-    """("Kept", "Rejected" or "Undecided", why). Kept: nothing broken, the total or some case faster, none slower without
-    the total being faster, and the gain worth its lines."""
+    """("Kept", "Rejected" or "Undecided", why). Kept: nothing broken, the total or some case faster, none slower
+    without the total being faster, and the gain worth its lines."""
     verdicts = {r.verdict for r in c.rows}
     gain = -100 * (c.total.change or 0)
     if "broken" in verdicts:
@@ -185,8 +185,8 @@ def _readme(file: Path, header: Header, idea: str, own: Side, c: Comparison | No
             out.append(f"| {case} | {duration(time) if time == time else alone.last.status} |")
         out += ["<!-- /table:compare -->", "", f"geomean {duration(pick.score(own))}. No parent: a first version.", "",
                 "## Cost", "", f"{_lines(file)} lines.", ""]
-    versions = ", ".join([device.get("name", "unknown device"), *(f"{k} {v}" for k, v in device.items() if k != "name")])
-    out += ["## Measured", "", f"{versions}; protocol {own.last.protocol}; "
+    versions = "".join(f", {k} {v}" for k, v in device.items() if k != "name")
+    out += ["## Measured", "", f"{device.get('name', 'unknown device')}{versions}; protocol {own.last.protocol}; "
             f"sha256 {own.sha}; `./kit compare` on this folder prints the table again.", ""]
     return "\n".join(out)
 

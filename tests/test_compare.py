@@ -105,6 +105,8 @@ def test_bench_stops_early_only_when_all_is_decided():
     fast = session(rounds=3, **how)
     assert decided(fast) and rounds_needed(fast) == 0
     assert not decided(fast + session(rounds=1, first=3, **how))  # four rounds are none of the looks
+    near = {"v01_a.py": 1.0, "v02_b.py": 0.5, "v03_c.py": 0.505}  # far from the first, one percent from each other
+    assert not decided(session(list(near), rounds=3, noise=0.002, factor=lambda f, i: near[f]))
     assert decided(session(rounds=2, protocol="contest", name="c") + fast)  # of the protocol at hand
     loud = session(rounds=3, noise=0.03)
     assert not decided(loud) and rounds_needed(loud) > 0
