@@ -204,8 +204,8 @@ def run_record(args: argparse.Namespace) -> int:
 def register(verbs: argparse._SubParsersAction) -> None:
     p = verbs.add_parser(
         "record", help="keep a version as evidence: the exact file, raw runs, what was learnt",
-        description="Make records/YYYY-MM-DD_vNN_idea/ from the saved runs of FILE and its parent, and fill the Result "
-                    "line of FILE's header. scripts/tables.py then brings the ladder up to date.",
+        description="Make records/YYYY-MM-DD_vNN_idea/ from the saved runs of FILE and its parent, and fill the\n"
+                    "Result line of FILE's header. scripts/tables.py then brings the ladder up to date.",
         epilog='example: ./kit record submissions/v01_compact_wy.py -m "the whole batch in each product"',
         formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("file", type=Path, metavar="FILE")

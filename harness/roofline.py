@@ -174,7 +174,7 @@ def run_ceilings(args: argparse.Namespace) -> int:
 def register(verbs: argparse._SubParsersAction) -> None:
     p = verbs.add_parser(
         "ceilings", help="measure what this card can do at most (copy, products)",
-        description="Measure copy bandwidth and product rates once and keep them in .kit/ceilings.json; compare and "
-                    "report state times as a share of the floor that follows from them.",
+        description="Measure copy bandwidth and product rates once and keep them in .kit/ceilings.json; compare\n"
+                    "and report state times as a share of the floor that follows from them.",
         epilog="example: ./kit ceilings", formatter_class=argparse.RawDescriptionHelpFormatter)
     p.set_defaults(run=run_ceilings)

@@ -45,8 +45,8 @@ def _write(path: Path, content: bytes) -> None:
 def register(verbs: argparse._SubParsersAction) -> None:
     p = verbs.add_parser(
         "report", help="one self-contained HTML page of all that was measured; --png for a README",
-        description="Write the page to .kit/report.html: ladder, speed-ups of files by cases, times against geqrf and "
-                    "the floor, margins, raw samples. Without a RUN: every saved run and record.",
+        description="Write the page to .kit/report.html: ladder, speed-ups of files by cases, times against geqrf\n"
+                    "and the floor, margins, raw samples. Without a RUN: every saved run and record.",
         epilog="example: ./kit report -o report.html", formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("runs", metavar="RUN", nargs="*", help="as for ./kit compare")
     p.add_argument("-o", dest="output", type=Path, metavar="FILE", help="the page (default .kit/report.html)")
