@@ -27,8 +27,8 @@ from harness.errors import EXIT_CANNOT_RUN, EXIT_OK, EXIT_USAGE, EXIT_WRONG, Use
 
 BUSY = 60.0  # % of peak from which Nsight Compute itself calls a kernel bound by that unit; below both: latency
 LAUNCHES = 100  # of one call; ncu replays each about ten times, a blocked solver at n = 4096 launches thousands
-SECTIONS = ("SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis", "SourceCounters")
-# Spills beyond what the details page shows: local loads and stores, counted in instructions.
+SECTIONS = ("SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")
+# Where ncu is too old to count spilling requests: local loads and stores, in instructions.
 SPILLS = ("smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum")
 UNITS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "µs": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9,
          "second": 1e9}
@@ -60,7 +60,7 @@ class Kernel:
     occupancy_pct: float | None  # achieved
     occupancy_limit_pct: float | None  # theoretical
     registers: int | None  # a thread, the largest
-    spills: float | None  # local loads and stores, instructions; ncu's spilling requests where only they are given
+    spills: float | None  # ncu's local memory spilling requests, or local loads and stores in instructions
     stall: str  # the state in which warps waited most, "" where ncu names none
     setup: bool
 
@@ -120,7 +120,7 @@ def _launches(text: str) -> list[_Launch]:
         launch = found.setdefault((row.get("Process ID") or "", row["ID"]), _Launch(_short(row["Kernel Name"] or "?")))
         metric, value = row.get("Metric Name") or "", number(row.get("Metric Value"))
         if metric and value is not None:
-            launch.metrics[metric, row.get("Metric Unit") or ""] = value
+            launch.metrics.setdefault((metric, row.get("Metric Unit") or ""), value)  # tables repeat names
         if row.get("Rule Name") == "CPIStall" and not launch.stall:
             launch.stall = stall_of(row.get("Rule Description") or "")
     for launch in found.values():
@@ -194,8 +194,11 @@ def _bound(compute: float | None, memory: float | None) -> str:
 
 
 def _spills(launches: Iterable[_Launch]) -> float | None:
-    found = [v for x in launches for n in (*SPILLS, "Local Memory Spilling Requests") if (v := x.get(n)) is not None]
-    return sum(found) if found else None
+    for names in (("Local Memory Spilling Requests",), SPILLS):
+        found = [v for x in launches for n in names if (v := x.get(n)) is not None]
+        if found:
+            return sum(found)
+    return None
 
 
 def _warnings(kernels: Sequence[Kernel], launches: Sequence[_Launch]) -> list[str]:

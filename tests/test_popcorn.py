@@ -6,9 +6,11 @@ stderr and in every file that is left.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +26,7 @@ from harness.results import Run, append_runs, file_sha, geomean, read_runs
 from tests.popcorn_standin.server import ID, SECRET_NS, USER, Scenario, Server, mean_ns
 
 TASK = load_task()
+DRIVE = ROOT / "tests/popcorn_standin/drive.py"
 CODE = """#!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
 import torch
@@ -32,6 +35,17 @@ import torch
 def custom_kernel(data):
     return torch.geqrf(data)
 """
+
+
+@functools.cache
+def forks() -> socket.socket:
+    """The other end of a process that runs what it is sent: drive.py. It ends when this process does."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    subprocess.Popen([sys.executable, str(DRIVE), "--fork", str(its.fileno())], pass_fds=[its.fileno()],
+                     env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"})
+    its.close()
+    mine.settimeout(60)
+    return mine
 
 
 @dataclass
@@ -55,24 +69,37 @@ class Kit:
         self.install("popcorn")
 
     def install(self, name: str) -> None:
+        """--version is answered by the shell: half of the stand-in's time would go into starting Python for it."""
         program = self.bin / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/popcorn_standin/popcorn" "$@"\n')
+        program.write_text(f"""#!/bin/sh
+case "$1 $STANDIN_GENERATION" in
+  "--version A") v=1.3.10;; "--version B") v=1.3.23;; "--version C") v=1.3.27;; "--version D") v=1.4.2;;
+  *) exec "{sys.executable}" -S "{ROOT}/tests/popcorn_standin/popcorn" "$@"
+esac
+echo "popcorn-cli ${{STANDIN_VERSION:-$v}}"
+""")
         program.chmod(0o755)
 
+    def environment(self, generation: str, env: dict[str, str]) -> dict[str, str]:
+        return {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "POPCORN_API_URL": self.server.url,
+                "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": str(ROOT), "STANDIN_GENERATION": generation,
+                "POPCORN_PATIENCE_S": "1", "LANG": "C.UTF-8", **env}
+
     def start(self, *words: str, generation: str = "B", **env: str) -> subprocess.Popen[str]:
-        settings = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "POPCORN_API_URL": self.server.url,
-                    "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": str(ROOT), "STANDIN_GENERATION": generation,
-                    "POPCORN_PATIENCE_S": "2", "LANG": "C.UTF-8", **env}
-        return subprocess.Popen([sys.executable, str(ROOT / "tests/popcorn_standin/drive.py"), str(self.folder), *words],
-                                env=settings, cwd=self.tmp, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                stdin=subprocess.DEVNULL)
+        """A run from a fresh interpreter, not waited for."""
+        return subprocess.Popen([sys.executable, str(DRIVE), str(self.folder), *words], cwd=self.tmp, text=True,
+                                env=self.environment(generation, env), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, *words: str, generation: str = "B", **env: str) -> Said:
-        process = self.start(*words, generation=generation, **env)
-        out, err = process.communicate(timeout=60)
-        self.search(out + err)
-        assert "Traceback" not in err.split("stderr of the")[0], err
-        return Said(process.returncode, out, err)
+        out, err = self.tmp / "stdout", self.tmp / "stderr"
+        request = {"words": [str(self.folder), *words], "cwd": str(self.tmp), "env": self.environment(generation, env)}
+        with open(out, "w") as o, open(err, "w") as e:
+            socket.send_fds(forks(), [json.dumps(request).encode()], [o.fileno(), e.fileno()])
+        said = Said(int(forks().recv(16)), out.read_text(), err.read_text())
+        self.search(said.out + said.err)
+        assert "Traceback" not in said.err.split("stderr of the")[0], said.err
+        return said
 
     def search(self, printed: str) -> None:
         files = [p for p in self.folder.rglob("*") if p.is_file()] if self.folder.exists() else []
@@ -236,7 +263,8 @@ def test_public_validation_that_fails_names_the_case(make, generation):
 @pytest.mark.parametrize("generation", "ABC")
 def test_no_runs_is_the_runners_failure_though_the_program_exits_0(make, generation):
     said = make(Scenario(no_runs=True)).submit("benchmark", generation=generation)
-    assert said.code == 12 and said.out.startswith("infrastructure: ") and "next: scripts/submit --resume 71234" in said.err
+    assert said.code == 12 and said.out.startswith("infrastructure: ")
+    assert "next: scripts/submit --resume 71234" in said.err
 
 
 @pytest.mark.parametrize(("job", "code", "words"), [
@@ -307,6 +335,14 @@ def test_an_unknown_id_is_authentication(make):
     (kit.home / ".popcorn.yaml").write_text("cli_id: someone-else-entirely\n")
     said = kit.submit("test")
     assert said.code == 16 and "someone-else-entirely" not in said.out + said.err and "reregister" in said.err
+
+
+def test_an_id_that_the_server_repeats_is_taken_out(make):
+    """Kit.search finds it wherever it would be left."""
+    kit = make(Scenario(refuse=[(400, f"Please provide a name, {ID}")]))
+    assert "<your id>" in kit.submit("test").out
+    kit.scenario.fails, kit.scenario.diagnostics = (0,), {"exit_code": 112, "stderr": f"env: {ID}", "stdout": ID}
+    assert "env: <your id>" in kit.submit("benchmark", generation="C").err
 
 
 @pytest.mark.parametrize("config", [None, "token: 1\n", "cli_id: [\n", ""])

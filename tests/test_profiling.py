@@ -1,4 +1,4 @@
-"""Nsight Compute's table to a summary; ./kit profile with a stand-in ncu; scripts/profile against the stand-in server."""
+"""Nsight Compute's table to a summary; ./kit profile with a stand-in ncu; scripts/profile against a stand-in server."""
 from __future__ import annotations
 
 import json
@@ -54,9 +54,8 @@ def test_counters_that_are_no_numbers_give_unknown_and_a_warning(value):
 def test_the_top_stall_comes_from_single_states_where_no_rule_speaks():
     rows = launch(0, PANEL, ("1", "us"), "1", "1")
     front, back = rows[0][:11], ("", "", "", "", "")
-    rows += [(*front, "WarpStateStats", "smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio", "",
-              "0.5", *back),
-             (*front, "WarpStateStats", "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", "", "2.5", *back)]
+    rows += [(*front, "WarpStateStats", f"smsp__average_warps_issue_stalled_{state}_per_issue_active.ratio", "", cycles,
+              *back) for state, cycles in (("math_pipe_throttle", "0.5"), ("wait", "2.5"))]
     assert summarise(table(rows)).kernels[0].stall == "wait"
 
 
@@ -69,7 +68,7 @@ def test_an_empty_capture_is_an_error_that_says_so(text):
 
 def test_a_table_that_was_cut_short_keeps_its_whole_rows():
     cut = SOLVER[:SOLVER.index(GEMM) + 5]
-    assert [k.name for k in summarise(cut).kernels][0] == "geqr2_panel<(int)512>"
+    assert summarise(cut).kernels[0].name == "geqr2_panel<(int)512>"
 
 
 def test_the_printed_table_has_every_kernel_and_aligned_columns():
@@ -208,7 +207,7 @@ def test_brev_profiles_two_cases_in_two_runs(remote):
 @pytest.mark.parametrize("words", [(), ("--all",)])
 def test_all_cases_are_profiled_in_the_contests_order(remote, words):
     said = remote.run("_profile", str(remote.file), *words, **brev(remote))
-    titles = [line.removeprefix("v07_test.py on ") for line in said.out.splitlines() if line.startswith("v07_test.py on")]
+    titles = [x.removeprefix("v07_test.py on ") for x in said.out.splitlines() if x.startswith("v07_test.py on")]
     assert said.code == 0 and titles == [c.label for c in load_task().benchmarks]
     assert remote.server.posts() == 1
 

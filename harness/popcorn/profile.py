@@ -11,11 +11,11 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from harness import profiling
-from harness.cases import Case, load_task, select
+from harness.cases import Case, select
 from harness.errors import UserError
 from harness.popcorn import program, report, rows, store, verdict
 from harness.popcorn.server import Account
-from harness.popcorn.submit import as_sent, directives, preflight, revision, tell
+from harness.popcorn.submit import as_sent, directives, preflight, revision, task, tell
 from harness.popcorn.verdict import Outcome, Problem, Verdict
 from harness.results import file_sha, utc_now
 
@@ -24,11 +24,11 @@ WANTED = ("ncu-details.csv", "ncu-details.txt")  # and *.ncu-rep
 
 def profile(file: Path, patterns: list[str], leaderboard: str | None, gpu: str | None) -> int:
     """Profile the named ranked cases (all without patterns); the worst verdict's exit code. Raises UserError."""
-    cases = select(load_task().benchmarks, patterns)
+    cases = select(task().benchmarks, patterns)
     code = preflight(file)
     said = directives(code)
     leaderboard = (leaderboard or said.get("leaderboard") or "qr_v2").lower()
-    gpu = gpu or said.get("gpu") or load_task().gpus[0]
+    gpu = gpu or said.get("gpu") or task().gpus[0]
     popcorn = program.find()
     what = f"{leaderboard}, profile, {gpu}"
     try:

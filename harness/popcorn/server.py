@@ -37,7 +37,7 @@ class Account:
         if not self._id:
             raise Problem(Verdict.AUTH, "~/.popcorn.yaml holds no cli_id")
         self._client: Any = None
-        self.api = os.environ.get("POPCORN_API_URL", DEFAULT_API).rstrip("/")
+        self.api = (os.environ.get("POPCORN_API_URL") or DEFAULT_API).rstrip("/")
 
     def redact(self, text: str) -> str:
         return text.replace(self._id, "<your id>")
@@ -101,23 +101,27 @@ class Account:
         and the server may never end it: it is then returned as it is.
         """
         patience = float(os.environ.get("POPCORN_PATIENCE_S", 300))
-        start = heard = time.monotonic()
+        start = time.monotonic()
+        silent: float | None = None  # since when
         delay = 0.2
         while True:
             try:
                 doc = self.submission(number)
             except Problem as p:
+                now = time.monotonic()
+                silent = silent or now
                 lasting = p.outcome.verdict not in (Verdict.NETWORK, Verdict.INFRA, Verdict.RATE)
-                if lasting or time.monotonic() - heard > patience:
+                if lasting or now - silent > patience:
                     raise
                 on_status(f"submission {number}: no answer ({p}); asking again")
             else:
-                heard = time.monotonic()
+                silent = None
                 if is_final(doc) or (cut and not doc.get("job")):
                     return doc
-                on_status(f"submission {number}: {_state(doc)} ({heard - start:.0f} s)")
+                on_status(f"submission {number}: {_state(doc)} ({time.monotonic() - start:.0f} s)")
             if time.monotonic() - start > JOB_LIMIT_S:
-                raise Problem(Verdict.TIMEOUT, f"submission {number} is not final after {JOB_LIMIT_S} s")
+                raise Problem(Verdict.TIMEOUT, f"submission {number} is not final after {JOB_LIMIT_S} s; "
+                              f"scripts/submit --resume {number} goes on waiting")
             time.sleep(delay * random.uniform(0.8, 1.2))
             delay = min(1.5 * delay, 5)
 

@@ -7,6 +7,7 @@ it again.
 from __future__ import annotations
 
 import datetime
+import functools
 import random
 import re
 import subprocess
@@ -15,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.cases import ROOT, load_task
+from harness.cases import ROOT, Task, load_task
 from harness.errors import EXIT_USAGE, UserError
 from harness.popcorn import program, report, rows, store, verdict
 from harness.popcorn.server import Account
@@ -35,7 +36,7 @@ def submit(file: Path, mode: str, leaderboard: str | None, gpu: str | None, wait
     code = preflight(file)
     said = directives(code)
     leaderboard = (leaderboard or said.get("leaderboard") or "qr_v2").lower()
-    gpu = gpu or said.get("gpu") or load_task().gpus[0]
+    gpu = gpu or said.get("gpu") or task().gpus[0]
     popcorn = program.find()
     if popcorn.old:
         tell(f"warning: {popcorn} is old: it prints less than the server knows\n"
@@ -192,9 +193,13 @@ def follow(entry: Entry, account: Account, said: Outcome) -> tuple[Outcome, dict
     return verdict.from_document(doc, entry.state["mode"], limits()), doc, True
 
 
+@functools.cache
+def task() -> Task:
+    return load_task()
+
+
 def limits() -> dict[str, int]:
-    task = load_task()
-    return {"test": task.test_timeout, "benchmark": task.benchmark_timeout, "leaderboard": task.ranked_timeout}
+    return {"test": task().test_timeout, "benchmark": task().benchmark_timeout, "leaderboard": task().ranked_timeout}
 
 
 def adopt(number: int, doc: dict[str, Any]) -> Entry:
@@ -216,7 +221,7 @@ def finish(entry: Entry, account: Account, outcome: Outcome, doc: dict[str, Any]
     measured = rows.from_document(doc) if doc else []
     if over and not measured:  # a server too old to give results
         measured = rows.from_text(entry.read("stdout.txt") + entry.read("stderr.txt"))
-    runs = rows.to_runs(measured, load_task(), outcome, state["file"], state["sha"], entry.session)
+    runs = rows.to_runs(measured, task(), outcome, state["file"], state["sha"], entry.session)
     if runs and not entry.runs_file.exists():  # a second --resume reads the same numbers again
         append_runs(entry.runs_file, runs)
     public = report.public_record(doc)

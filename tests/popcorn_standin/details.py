@@ -7,9 +7,9 @@ import io
 HEAD = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
         "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value", "Rule Name", "Rule Type",
         "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
-L1TEX = ("On average, each warp of this workload spends 7.2 cycles being stalled waiting for a scoreboard dependency on "
-         "a L1TEX (local, global, surface, texture) operation. Find the instruction producing the data being waited upon "
-         "to identify the culprit.\nThis stall type represents about 58.9% of the total average of 12.3 cycles.")
+L1TEX = ("On average, each warp of this workload spends 7.2 cycles being stalled waiting for a scoreboard dependency "
+         "on a L1TEX (local, global, surface, texture) operation. Find the instruction producing the data being waited "
+         "upon to identify the culprit.\nThis stall type represents about 58.9% of the total average of 12.3 cycles.")
 BARRIER = ("On average, each warp of this workload spends 3.0 cycles being stalled waiting for sibling warps at a CTA "
            "barrier. A high number of warps waiting at a barrier is commonly caused by diverging code paths.")
 PANEL = "void geqr2_panel<(int)512>(const float *, float *, int)"

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from harness.cases import Case, load_task
+from tests.popcorn_standin.text import benchmark_rows, test_rows
 
 ID = "5f0c7a52-user-id-of-the-tests"  # the one id that the server knows
 USER = "1234567890"  # its owner's number, which must not be stored either
@@ -115,7 +116,8 @@ class Server:
             else:
                 mean = SECRET_NS if secret else mean_ns(case)
                 out |= {key + "runs": "200", key + "mean": repr(mean), key + "std": repr(mean / 100),
-                        key + "err": repr(mean / 1414), key + "best": repr(0.97 * mean), key + "worst": repr(1.1 * mean)}
+                        key + "err": repr(mean / 1414), key + "best": repr(0.97 * mean),
+                        key + "worst": repr(1.1 * mean)}
         return {**out, "check": "fail" if s.fails else "pass"}
 
     def run(self, mode: str, secret: bool = False) -> dict[str, Any]:
@@ -126,7 +128,8 @@ class Server:
             score = seconds(SECRET_NS) if secret else seconds(mean_ns(self.task.benchmarks[0]))
             score = float(score) if s.number_score else score
         took = 240 if s.timeout else 29
-        run = {"start_time": "2026-11-30T10:00:00.250000Z", "end_time": f"2026-11-30T10:{took // 60:02}:{took % 60:02}.5Z",
+        run = {"start_time": "2026-11-30T10:00:00.250000Z",
+               "end_time": f"2026-11-30T10:{took // 60:02}:{took % 60:02}.5Z",
                "mode": mode, "secret": secret, "runner": "B200", "score": score, "passed": passed}
         if mode in ("test", "benchmark") and not secret and not s.old:
             run["result"] = self.result(mode)
@@ -171,8 +174,7 @@ class Server:
     def document(self, row: dict[str, Any]) -> dict[str, Any]:
         s = self.scenario
         row["polls"] += 1
-        doc = {k: row[k] for k in ("id", "leaderboard_id", "leaderboard_name", "file_name", "user_id", "submission_time",
-                                   "code")}
+        doc = {k: v for k, v in row.items() if k not in ("mode", "polls", "background", "raced")}
         if not row["background"]:
             return doc | {"done": not s.sse_cut, "runs": [] if s.sse_cut else self.stages(row["mode"]), "job": None,
                           "runner_queue": None}
@@ -206,10 +208,11 @@ class Server:
             return head + "Function timed out"
         result = self.result("benchmark" if mode == "leaderboard" else mode)
         if s.timeout:
-            return head + f"> ❌ Running {mode} failed (timeout)\n\n# Running failed\n**timed out** after 240.00 seconds."
+            return head + (f"> ❌ Running {mode} failed (timeout)\n\n# Running failed\n"
+                           "**timed out** after 240.00 seconds.")
         if "check" not in result:
-            return head + f"> ❌ Running {mode} failed (internal error 1)\n\n# Running failed\nexited with error code " \
-                "**1** after 12.35 seconds.\n## Program stderr:\n```\nRuntimeError: \"boom\"```"
+            return head + (f"> ❌ Running {mode} failed (internal error 1)\n\n# Running failed\nexited with error code "
+                           "**1** after 12.35 seconds.\n## Program stderr:\n```\nRuntimeError: \"boom\"```")
         head += f"> {'❌' if s.fails else '✅'} {verb} {'failed' if s.fails else 'successful'}\n"
         if secret:
             return head + f"score {SECRET_NS}"
@@ -217,41 +220,6 @@ class Server:
                  "leaderboard": "## Ranked Benchmark:"}[mode]
         rows = test_rows(result) if mode == "test" else benchmark_rows(result, s.micro, gap="\n")
         return f"{head}\nRunning on:\n* GPU: `NVIDIA B200`\n\n\n{title}\n```\n{rows}```"
-
-
-def format_ns(ns: float, micro: str = "µ") -> tuple[str, float, str]:
-    scale, unit = (1e6, "ms") if ns > 2e6 else (1e3, micro + "s") if ns > 2e3 else (1.0, "ns")
-    return digits(ns / scale, 2), scale, unit
-
-
-def digits(v: float, most: int) -> str:
-    return repr(v) if v < 1 else f"{v:.{most - (v >= 10) - (v >= 100)}f}"
-
-
-def benchmark_rows(result: dict[str, str], micro: str = "µ", gap: str = "") -> str:
-    """gap: the server leaves a line free between a failure and its error; generation C does not."""
-    blocks = []
-    for i in range(int(result.get("benchmark-count", 0))):
-        d = {k: result.get(f"benchmark.{i}.{k}") for k in ("spec", "mean", "err", "best", "worst", "error")}
-        if d["error"]:
-            blocks.append(f"❌ {d['spec']} failed testing:\n{gap}{d['error']}")
-            continue
-        mean, scale, unit = format_ns(float(d["mean"]), micro)
-        value = float(d["mean"]) / scale
-        err = f"{float(d['err']) / scale:.{3 - (value >= 10) - (value >= 100)}f}"
-        best, _, best_unit = format_ns(float(d["best"]), micro)
-        worst, _, worst_unit = format_ns(float(d["worst"]), micro)
-        blocks.append(f"{d['spec']}\n ⏱ {mean} ± {err} {unit}\n ⚡ {best} {best_unit} 🐌 {worst} {worst_unit}")
-    return "\n\n".join(blocks)
-
-
-def test_rows(result: dict[str, str]) -> str:
-    rows = []
-    for i in range(int(result["test-count"])):
-        good = result[f"test.{i}.status"] == "pass"
-        rows.append(f"{'✅' if good else '❌'} {result[f'test.{i}.spec']}\n> "
-                    + result[f"test.{i}.{'message' if good else 'error'}"])
-    return "\n\n".join(rows)
 
 
 def capture(details: str, evil: bool = False) -> bytes:
@@ -317,8 +285,8 @@ class Handler(BaseHTTPRequestHandler):
             limit = int(query.get("limit", ["50"])[0])
             rows = sorted(server.rows.values(), key=lambda r: -r["id"])
             wanted = query.get("leaderboard", [""])[0]
-            return self.send(200, [{"id": r["id"], "leaderboard_name": r["leaderboard_name"], "file_name": r["file_name"],
-                                    "submission_time": r["submission_time"], "done": True, "runs": []}
+            shown = ("id", "leaderboard_name", "file_name", "submission_time")
+            return self.send(200, [{**{k: r[k] for k in shown}, "done": True, "runs": []}
                                    for r in rows if wanted in ("", r["leaderboard_name"])][:limit])
         row = server.rows.get(int(path[2])) if path[:2] == ["user", "submissions"] and len(path) == 3 else None
         if row is None:
@@ -356,7 +324,8 @@ class Handler(BaseHTTPRequestHandler):
         if mode not in ("test", "benchmark", "leaderboard", "profile"):
             return 400, f"{wrap}400: Invalid submission mode value: '{mode}'"
         if lb not in ("qr_v2", "scratch"):
-            return 400, f"{wrap}500: Internal server error while validating leaderboard/GPU: Leaderboard `{lb}` does not exist."
+            return 400, (f"{wrap}500: Internal server error while validating leaderboard/GPU: Leaderboard `{lb}` does "
+                         "not exist.")
         if gpu != "B200":
             return 400, f"{wrap}400: GPU type '{gpu}' is not supported for leaderboard '{lb}'. Supported GPUs: B200"
         found = re.search(rb'filename="([^"]*)"\r\n\r\n(.*)\r\n--', raw, re.S)
@@ -380,8 +349,8 @@ class Handler(BaseHTTPRequestHandler):
                 break
             words = line.split()
             if words[0].endswith("!POPCORN") and words[1] == "leaderboard" and words[2] != lb:
-                return 400, (f"Leaderboard name `{lb}` specified in the command doesn't match the one in the submission "
-                             f"script header `{words[2]}`.")
+                return 400, (f"Leaderboard name `{lb}` specified in the command doesn't match the one in the "
+                             f"submission script header `{words[2]}`.")
         if self.server_.scenario.refuse:
             return self.server_.scenario.refuse.pop(0)
         return name, code
@@ -398,8 +367,8 @@ class Handler(BaseHTTPRequestHandler):
         row = self.server_.take(first, second, path[0], path[2], background=True)
         if s.lose_post == "after":
             return self.drop()
-        return self.send(202, {"details": {"id": row["id"], "job_status_id": 55001}, "runner_queue": self.server_.queue(),
-                               "status": "accepted"})
+        return self.send(202, {"details": {"id": row["id"], "job_status_id": 55001}, "status": "accepted",
+                               "runner_queue": self.server_.queue()})
 
     def sse(self, path: list[str], raw: bytes) -> None:
         server, s = self.server_, self.server_.scenario
@@ -448,7 +417,7 @@ class Handler(BaseHTTPRequestHandler):
         if path[0] == "artifact":
             return self.send(200, capture(s.details, s.evil_zip), **{"Content-Type": "application/zip"})
         only = self.server_.brev_index  # type: ignore[attr-defined]
-        names = ["profile.%d-%s.zip" % (c.index, c.spec.replace(": ", "-").replace("; ", "-"))
+        names = [f"profile.{c.index}-{c.spec.replace(': ', '-').replace('; ', '-')}.zip"
                  for c in cases if only in (None, c.index)]
         job = {"status": s.brev_status, "artifacts": [{"name": n, "url": f"/artifact/{n}"} for n in names]}
         return self.send(200, job | ({} if s.brev_status == "succeeded" else {"error": "ncu failed"}))
