@@ -119,12 +119,12 @@ def check(path: Path, cases: list[Case], *, seeds: str = "contest", on_run: Sink
 
 def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", rounds: int = 1,
             on_run: Sink = lambda run: None, first_round: int = 0, budget_s: float | None = None,
-            session: str | None = None, skip: Callable[[str, str, int], bool] = lambda sha, case, round_: False,
+            session: str | None = None, skip: Callable[[Path, str, int], bool] = lambda file, case, round_: False,
             schedule: Schedule | None = None, limit_s: float | None = None, stop: Callable[[], bool] = lambda: False,
             progress: Progress = lambda text: None) -> list[Run]:
     """Time files on cases. protocol "strict": every timed call sees new data; "contest": inputs are reused.
 
-    Rounds are numbered from first_round. skip(sha, case label, round) leaves out what is there already; stop() ends
+    Rounds are numbered from first_round. skip(file, case label, round) leaves out what is there already; stop() ends
     it between rounds, budget_s (seconds) between cases. Raises UserError where the device is taken.
     """
     session, begin = session or new_session(), time.monotonic()
@@ -143,7 +143,7 @@ def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", r
                     for f in order:
                         if budget_s is not None and time.monotonic() - begin > budget_s:
                             return runs
-                        if skip(shas[f], asked.label, number):
+                        if skip(f, asked.label, number):
                             continue
                         tell = f"{f.name}  {asked.label}" + (f"  round {number + 1}" if rounds > 1 or number else "")
                         progress(tell)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ def _cases(path: Path, key: str, rows: object) -> tuple[Case, ...]:
     return tuple(cases)
 
 
+@cache
 def load_task(path: Path = TASK_FILE) -> Task:
     """Read and check task.yml. Raises UserError with file, key, expected and got."""
     import yaml

@@ -137,6 +137,9 @@ COMPARABLE = ("device", "task", "protocol", "where", "cut")
 
 def differs(a: Run, b: Run) -> str:
     """Why a and b cannot be compared ("device.driver: 580.1 and 590.2"), or "" where they can."""
+    name = [r.device.get("name") for r in (a, b)]
+    if name[0] != name[1]:
+        return f"device.name: {name[0]} and {name[1]}"
     for key in COMPARABLE:
         x, y = getattr(a, key), getattr(b, key)
         if x == y:

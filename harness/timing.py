@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
 import statistics
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from harness.results import RUNS_DIR, Run, append_runs, file_sha, geomean, new_s
 from harness.show import Progress, duration, table, warn
 
 BASELINE = ROOT / "submissions" / "v00_geqrf.py"
+COPY = "itself.py"  # the name under which a file runs against itself
 REUSE_GAP = 0.05  # strict over contest: below it caches and clocks explain the difference
 
 
@@ -30,8 +33,9 @@ def register(verbs: Any) -> None:
                    help="only the cases that C names: '#7', a label, or words of one (512, mixed); may be repeated")
     p.add_argument("--protocol", choices=("strict", "contest", "both"), default="strict",
                    help="strict: every timed call sees new data; contest: inputs are reused, as the contest does")
-    p.add_argument("--rounds", type=int, default=1, metavar="N",
-                   help="at most N rounds; stops when every case is decided, see ./kit compare (default 1)")
+    p.add_argument("--rounds", type=int, metavar="N",
+                   help="at most N rounds, each a fresh process; stops when every case is decided (default: on a GPU "
+                        "with two files or more, what a verdict needs; else 1)")
     p.add_argument("--resume", action="store_true", help="go on with the last run of these files that was broken off")
     p.add_argument("--no-check", action="store_true", help="time at once (every timed output is checked all the same)")
     p.add_argument("--no-baseline", action="store_true", help="without v00_geqrf beside it")
@@ -40,9 +44,12 @@ def register(verbs: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from harness import noise
     from harness.bench import measure
-    from harness.compare import decided
+    from harness.compare import compare_sides, decided, default_rounds
     from harness.machine import device_kind, fingerprint
+    from harness.pick import group, name_apart
+    from harness.render import terminal
 
     cases = select(load_task().benchmarks, args.case)
     files = list(dict.fromkeys(f.resolve() for f in existing(args.files)))
@@ -52,8 +59,9 @@ def run(args: argparse.Namespace) -> int:
         fine, files = passing == files, passing
         if not files:
             return EXIT_WRONG
-    if not args.no_baseline and not any(file_sha(f) == file_sha(BASELINE) for f in files):
-        files = [BASELINE, *files]
+    named = {file_sha(f) for f in files}
+    if not args.no_baseline and file_sha(BASELINE) not in named:
+        files = [BASELINE, *files]  # in the first round only: a speed-up of thousands needs no statistics
     if device_kind() == "cpu":
         warn(f"{fingerprint()['name']}: no GPU; batches are cut, CPU timers, never ranked against a GPU's times")
 
@@ -63,9 +71,13 @@ def run(args: argparse.Namespace) -> int:
     path = RUNS_DIR / f"{session}.jsonl"
     have = {(r.sha, r.protocol, r.case, r.round) for r in done}
     runs: list[Run] = list(done)
+    again: list[Run] = []  # of a copy of the last file: what this machine calls a difference between a file and itself
     progress = Progress()
 
     def keep(r: Run) -> None:
+        if r.file == COPY:
+            again.append(r)
+            return
         append_runs(path, [r])
         runs.append(r)
         if not r.ok:
@@ -74,15 +86,32 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         for protocol in protocols:
-            measure(files, cases, protocol=protocol, rounds=max(1, args.rounds), on_run=keep, session=session,
-                    skip=lambda sha, case, n, protocol=protocol: (sha, protocol, case, n) in have,  # type: ignore[misc]
-                    stop=lambda: args.rounds > 1 and decided(runs), limit_s=args.limit, progress=progress)
+            known = noise.read(fingerprint(), protocol, load_task().sha)
+            rounds = args.rounds or (default_rounds(known) if len(named) > 1 and device_kind() == "cuda" else 1)
+            with tempfile.TemporaryDirectory() as scratch:
+                arms = files
+                if known is None and rounds > 1 and not have:
+                    arms = [*files, Path(shutil.copyfile(files[-1], Path(scratch) / COPY))]
+                measure(arms, cases, protocol=protocol, rounds=rounds, on_run=keep, session=session,
+                        skip=lambda f, case, n, protocol=protocol: (  # type: ignore[misc]
+                            (file_sha(f), protocol, case, n) in have or (n > 0 and file_sha(f) not in named)),
+                        stop=lambda rounds=rounds, known=known: rounds > 1 and decided(  # type: ignore[misc]
+                            [r for r in runs if r.sha in named], known),
+                        limit_s=args.limit, progress=progress)
+            if len({r.round for r in again}) > 1:
+                floor = noise.derive([r for r in runs if r.protocol == protocol and r.sha == again[0].sha] + again)
+                warn(f"noise floor of this machine, {floor.file} against itself: {100 * floor.typical:.2f} % in the "
+                     f"middle of the cases; kept in {noise.write(floor)}")
+                again.clear()
     finally:
         progress.clear()
         for protocol in protocols:
             mine = [r for r in runs if r.protocol == protocol]
             if mine:
                 print(report(mine, cases, files))
+                sides = name_apart(group(r for r in mine if r.sha in named))
+                if len({r.round for r in mine}) > 1 and len(sides) > 1:
+                    print(terminal(compare_sides(sides)))
         if len(protocols) == 2:
             print(reuse(runs))
         warn(f"saved in {path}")

@@ -126,7 +126,7 @@ def test_files_take_turns_and_every_run_is_handed_over_at_once(submission, cpu_s
 
 def test_what_is_there_is_not_measured_again(submission, cpu_schedule):
     path = submission("a", "return torch.geqrf(a)")
-    runs = measure([path], [case(), case(n=9, index=1)], schedule=SHORT, skip=lambda sha, label, n: "n8" in label)
+    runs = measure([path], [case(), case(n=9, index=1)], schedule=SHORT, skip=lambda file, label, n: "n8" in label)
     assert [r.case for r in runs] == ["b2 n9 dense"]
 
 
