@@ -51,7 +51,7 @@ def analyse(table: Table, meta: dict[str, Any], *, seed: int = 0, resamples: int
     if pair:
         results |= _threshold_part(study, *pair)
     final = _published_part(study, pair, results) if table.stats == "compat" else _rule_part(
-        study, kernels, results, incumbent)
+        study, results, incumbent)
     _boundary_part(study, pair, final, results)
     results["contest"] = _contest(study)
     results["points"] = _points(study, final)
@@ -186,11 +186,11 @@ def _surface(study: Study, a: int, z: int) -> list[dict[str, Any]]:
 
 # ---- the rule ---------------------------------------------------------------------------------------------------------
 
-def _rule_part(study: Study, kernels: list[int], results: dict[str, Any],
+def _rule_part(study: Study, results: dict[str, Any],
                incumbent: Sequence[Sequence[Any]] | None) -> Array:
     """Segments of n, richer forms if they earn it, the incumbent if nothing beats it. Returns the final picks."""
     everything = np.ones(len(study.points), bool)
-    columns = list(range(len(study.table.backends)))
+    columns = [i for i, b in enumerate(study.table.backends) if _role(b) != "share"]  # a stage of its own, later
     feature = feature_of(study.points)
     count, cv = choose_count(study, everything, columns)
     plain = Rule(tuple(fit_segments(study, everything, count, columns)), feature)

@@ -138,7 +138,7 @@ def heat(r: dict[str, Any]) -> str | None:
                   for j, v in enumerate(columns)]
         for c in part:
             i, j = rows.index(c["n"] if square else c["m"]), columns.index(c["b"] if square else c["n"])
-            depth = max(-1.0, min(1.0, math.log2(c["ratio"])))
+            depth = max(-1.0, min(1.0, math.log2(max(c["ratio"], 1e-3))))
             red, blue = 255 + min(0, int(170 * depth)), 255 - max(0, int(170 * depth))
             shade = f"rgb({red},{255 - int(130 * abs(depth))},{blue})"
             marks.append(f'<rect x="{60 + 48 * j}" y="{y + 22 + 22 * i}" width="47" height="21" fill="{shade}"/>'

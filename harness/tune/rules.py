@@ -52,7 +52,8 @@ class Rule:
         n, batch = study.numbers(self.feature), study.numbers("batch")
         picks = np.full(len(n), -1)
         for r in reversed(self.rows):  # the first row that holds has the last word
-            holds = (n <= (r.n_max or np.inf)) & (batch <= (r.batch_max or np.inf)) & (n % r.multiple_of == 0)
+            n_max, batch_max = (np.inf if x is None else x for x in (r.n_max, r.batch_max))
+            holds = (n <= n_max) & (batch <= batch_max) & (n % r.multiple_of == 0)
             picks[holds] = study.table.column(r.backend)
         return picks
 

@@ -342,9 +342,10 @@ def eligible(paths: list[Path]) -> tuple[list[Path], str]:
         return all(now.get(b, s) == s for b, s in abouts[p]["sources"].items())
     chosen = [p for p in fit if current(p)]
     state = "current" if chosen else "stale"
-    if not chosen and fit:
-        newest = max(fit, key=lambda p: (abouts[p].get("date", ""), str(p)))
-        chosen = [p for p in fit if abouts[p]["sources"] == abouts[newest]["sources"]]
+    chosen = chosen or fit
+    if chosen:  # those that agree with the newest on every backend that both timed
+        newest = abouts[max(chosen, key=lambda p: (abouts[p].get("date", ""), str(p)))]["sources"]
+        chosen = [p for p in chosen if all(newest.get(b, s) == s for b, s in abouts[p]["sources"].items())]
     for p in fit:
         if p not in chosen:
             skip(p, "other versions of its backends")

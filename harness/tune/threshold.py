@@ -124,7 +124,8 @@ def ship(low: float, high: float, best_low: float, best_high: float) -> float:
     """The geometric midpoint of the band (low, high], brought into the best rule's own interval (best_low, best_high]
     (a wide band says that the data cannot tell, not that another rule measured better); a multiple of 16 where that
     interval holds one."""
-    middle = math.sqrt(max(low, 1.0) * high) if math.isfinite(high) else high
+    low, high = (low, high) if math.isfinite(high) else (best_low, best_high)
+    middle = math.sqrt(max(low, 1.0) * high)
     inside = [t for t in range(16, 1 << 17, 16) if best_low < t <= best_high] if math.isfinite(best_high) else []
     return float(min(inside, key=lambda t: (abs(math.log(t / middle)), t))) if inside and best_low > 0 else best_high
 

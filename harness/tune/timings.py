@@ -322,9 +322,15 @@ def beaten(table: Table, noise: Noise) -> Array:
 
 
 def _pooled_spread(table: Table) -> float:
-    """sd of one pass's log ratio between two backends, from all pairs of passes: sqrt(2) times a backend's own."""
-    squares = [float(x.var(ddof=1)) for row in table.passes for x in (r[~np.isnan(r)] for r in row) if len(x) > 1]
-    return math.sqrt(2 * statistics.fmean(squares)) if squares else 0.0
+    """sd of one pass's log ratio between two backends, from all pairs of passes of a run: sqrt(2) times a backend's
+    own."""
+    squares = []
+    for run in sorted(set(table.run_of)):
+        x = table.passes[:, :, [i for i, r in enumerate(table.run_of) if r == run]]
+        twice = (~np.isnan(x)).sum(-1) > 1
+        squares.append(np.nanvar(x[twice], axis=-1, ddof=1))
+    every = np.concatenate(squares)
+    return math.sqrt(2 * float(every.mean())) if len(every) else 0.0
 
 
 def benjamini_hochberg(values: Sequence[float], rate: float = FDR) -> list[bool]:
@@ -336,27 +342,24 @@ def benjamini_hochberg(values: Sequence[float], rate: float = FDR) -> list[bool]
 
 
 def disagreement(table: Table) -> dict[str, Any]:
-    """Between-run variance per point and backend (DerSimonian and Laird on log times): the share of points at which
-    I^2 exceeds 75 %. A device whose runs disagree at more than 20 % of them is flagged."""
-    runs = sorted(set(table.run_of))
+    """Between-run variance on log times (DerSimonian and Laird, 1986): the share of points at which I^2, over all
+    backends, exceeds 75 %. The variance within a run is pooled over the table, since a run has few passes. A device
+    whose runs disagree at more than 20 % of its points is flagged."""
+    runs = [[i for i, r in enumerate(table.run_of) if r == run] for run in sorted(set(table.run_of))]
+    within = _pooled_spread(table) ** 2 / 2
     high = counted = 0
-    for p in range(len(table.points)):
-        worst = -1.0
-        for x in range(len(table.backends)):
-            groups = [g[~np.isnan(g)] for g in (table.passes[p, x, [i for i, r in enumerate(table.run_of) if r == run]]
-                                                for run in runs)]
-            groups = [g for g in groups if len(g) >= 2 and g.std() > 0]
-            if len(groups) < 2:
-                continue
-            w = np.array([len(g) / g.var(ddof=1) for g in groups])
-            means = np.array([g.mean() for g in groups])
-            q = float((w * (means - (w * means).sum() / w.sum()) ** 2).sum())
-            worst = max(worst, 1 - (len(groups) - 1) / q if q > 0 else 0.0)
-        if worst >= 0:
-            counted += 1
-            high += worst > 0.75
-    return {"runs": len(runs), "points": counted, "share_high_i2": high / counted if counted else 0.0,
-            "flagged": bool(counted and high / counted > 0.20)}
+    for row in table.passes:
+        q = df = 0.0
+        for x in row:
+            groups = [g for g in (x[run][~np.isnan(x[run])] for run in runs) if len(g)]
+            if len(groups) > 1 and within > 0:
+                w, means = np.array([len(g) / within for g in groups]), np.array([g.mean() for g in groups])
+                q += float((w * (means - (w * means).sum() / w.sum()) ** 2).sum())
+                df += len(groups) - 1
+        counted += df > 0
+        high += q > 4 * df > 0  # I^2 = 1 - df / Q
+    share = high / counted if counted else 0.0
+    return {"runs": len(runs), "points": counted, "share_high_i2": share, "flagged": share > 0.20}
 
 
 def interval(values: Iterable[float]) -> tuple[float, float]:
