@@ -130,7 +130,7 @@ def _checked(path: Path, on_cpu: bool) -> bool:
 def _broken_off(shas: set[str], protocols: Sequence[str]) -> tuple[str, list[Run]]:
     """The newest session on this device that timed exactly these files; a new one where there is none."""
     from harness.machine import fingerprint
-    for path in saved_runs():
+    for path in saved_runs(RUNS_DIR):
         runs = [r for r in read_runs(path, warn=False) if r.mode == "benchmark" and r.where == "local"]
         if runs and {r.sha for r in runs} <= shas and {r.protocol for r in runs} <= set(protocols) and all(
                 r.device == fingerprint() and r.task == load_task().sha for r in runs):
