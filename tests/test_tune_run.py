@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -55,7 +56,8 @@ def wait_for_lines(path: Path, lines: int):
 
 def small_plan(**changes):
     points = [Point(b, n, n) for b in (1, 40) for n in (64, 256, 512)]
-    args = {"grid": "contest", "points": points, "backends": [fake("fake:geqrf"), fake("fake:small"), fake("fake:large")],
+    args = {"grid": "contest", "points": points,
+            "backends": [fake("fake:geqrf"), fake("fake:small"), fake("fake:large")],
             "device": dict(backends.FAKE_DEVICE)}
     return Plan(**args | changes)
 
@@ -73,7 +75,7 @@ def test_tv14_from_results_gives_the_same_report_byte_for_byte(tmp_path, capsys)
     assert kit("--backends", "fake", "--grid", "contest", "--out", tmp_path) == 0
     folder = the_run(tmp_path)
     before = {p.name: p.read_bytes() for p in (folder / "plots").iterdir()}
-    assert {"regret.svg", "heat.svg", "noise.svg", "times.svg", "speedup.svg", "ecdf.svg", "penalty.svg"} <= before.keys()
+    assert {f"{x}.svg" for x in ("regret", "heat", "noise", "times", "speedup", "ecdf", "penalty")} <= before.keys()
     start_s = time.monotonic()
     assert kit("--from", folder / "results.json", "--out", tmp_path / "again" / "report.md") == 0
     assert time.monotonic() - start_s < 3
@@ -122,7 +124,7 @@ def test_latin_rows_are_balanced(k):
     assert all(sorted(r) == list(range(k)) for r in rows)
     for place in range(k):
         assert len({sum(r[place] == x for r in rows) for x in range(k)}) == 1
-    pairs = [(a, b) for r in rows for a, b in zip(r, r[1:], strict=False)]
+    pairs = [(a, b) for r in rows for a, b in itertools.pairwise(r)]
     assert len({pairs.count((a, b)) for a in range(k) for b in range(k) if a != b}) <= 1
 
 
@@ -140,7 +142,7 @@ def test_a_block_holds_all_backends_and_every_point_gets_its_first_block_first(t
     assert len({tuple(p.key for p in plan.order(i)) for i in (1, 2)}) == 2  # freshly shuffled
     assert {x["visits"]["fake:geqrf"]["key"] for x in blocks} == {
         visit_key(p, plan.backends[0], i, j) for i in (1, 2) for p in plan.points for j in range(5)
-        if any(x["point"] == p.key and x["pass"] == i and x["block"] == j and "fake:geqrf" in x["order"] for x in blocks)}
+        if any((x["point"], x["pass"], x["block"]) == (p.key, i, j) and "fake:geqrf" in x["order"] for x in blocks)}
 
 
 def test_losers_get_two_samples_and_no_further_block():
@@ -235,7 +237,7 @@ def test_resume_tries_a_timeout_again_and_not_a_wrong_answer(tmp_path, monkeypat
         self.params.pop("fail", None)
         return plain(self, p, seed, fastest_ms, gate)
     monkeypatch.setattr(backends.FakeLane, "visit", healed)
-    _, _, lines = run_plan(plan, tmp_path, resuming=True)
+    run_plan(plan, tmp_path, resuming=True)
     retried = {p for name, p in asked if "timeout" in name}
     assert retried == {p.key for p in plan.points} and not [x for x in asked if "wrong" in x[0]]
     state = measure.State.of(plan, Journal(tmp_path))
@@ -418,7 +420,7 @@ def test_declared_variants_are_found_without_running_the_file(tmp_path, monkeypa
     assert [b.id for b in found] == ["geqrf", "sub:v07_wide", "sub:v07_wide@nb=16", "sub:v07_wide@nb=32"]
     assert found[2].params == (("nb", "16"),) and found[2].default == "sub:v07_wide"
     assert [b.id for b in backends.discover(["v07_wide@nb=32"], tmp_path)] == ["geqrf", "sub:v07_wide@nb=32"]
-    with pytest.raises(UserError, match="v08_odd.py:1: TUNE_PARAMS: expected a literal dict"):
+    with pytest.raises(UserError, match=r"v08_odd\.py:1: TUNE_PARAMS: expected a literal dict"):
         backends.discover(["v08"], tmp_path)
     assert "unsupported" in backends.STATUSES and not found[1].supports(Point(1, 64, 32))
 
@@ -426,5 +428,6 @@ def test_declared_variants_are_found_without_running_the_file(tmp_path, monkeypa
 def test_fakes_repeat_themselves_whenever_they_are_asked():
     p, b = Point(4, 256, 256), fake("fake:small")
     one = backends.FakeLane(b, 1).visit(p, 7, 1e9, True)
-    assert one == backends.FakeLane(b, 1).visit(p, 7, 1e9, False) and one != backends.FakeLane(b, 2).visit(p, 7, 1e9, True)
+    assert one == backends.FakeLane(b, 1).visit(p, 7, 1e9, False)
+    assert one != backends.FakeLane(b, 2).visit(p, 7, 1e9, True)
     assert Visit().to_json() == {"status": "ok", "ms": [], "tries": 1}

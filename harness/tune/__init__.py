@@ -20,7 +20,8 @@ def register(verbs: Any) -> None:
     p = verbs.add_parser(
         "tune", help="measure backends over a grid of shapes and fit which serves which",
         description="Measure backends over a grid of shapes, in interleaved blocks and at least two passes; fit a "
-                    "route for each shape; try to disprove the fit; write a report. Killed at any moment, --resume goes on.",
+                    "route for each shape; try to disprove the fit; write a report. Killed at any moment, --resume "
+                    "goes on.",
         epilog="example: ./kit tune --grid square --backends geqrf,v12,v21,v31,v41 --budget 10\n"
                "         ./kit tune --apply submissions/v60_all.py",
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -28,7 +29,8 @@ def register(verbs: Any) -> None:
                    help="contest: its 34 specs; square: n from 32 to 4096 by batch, all kinds of input (default); "
                         "rect: the published report's; quick: a smoke test")
     p.add_argument("--backends", metavar="LIST", default="",
-                   help="comma-separated: geqrf, cpu, names of submissions (v12), fake (default: geqrf and all submissions)")
+                   help="comma-separated: geqrf, cpu, names of submissions (v12), fake (default: geqrf and all "
+                        "submissions)")
     p.add_argument("--passes", type=int, default=2, metavar="N", help="full traversals, at least 2 (default 2)")
     p.add_argument("--budget", type=float, metavar="MIN", help="minutes; repeats are cut before points are")
     p.add_argument("--limit", type=float, default=150.0, metavar="S", help="seconds one visit may take (default 150)")

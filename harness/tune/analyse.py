@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import UserError
 from harness.tune import grid, routing, threshold
 from harness.tune.refine import fold_report, published_refinements, refinements
 from harness.tune.rules import (
@@ -29,9 +30,13 @@ def analyse(table: Table, meta: dict[str, Any], *, seed: int = 0, resamples: int
             incumbent: Sequence[Sequence[Any]] | None = None) -> dict[str, Any]:
     """The complete analysis of a table, as results.json holds it (floats to 12 digits, no infinities).
 
+    Raises UserError where nothing has a time.
+
     meta: device {name, units, slug, kind}, grid, probes [[ms, gpu], ...], conditions [{load, cpus, throttle}, ...].
     """
     dropped = [p.key for p, ok in zip(table.points, table.usable, strict=True) if not ok]
+    if not table.usable.any():
+        raise UserError("nothing has a time: every backend failed at every point", "see the status column of raw.csv", 3)
     table = table.take(table.usable)
     units = int(meta["device"]["units"])
     study = Study(table, units, seed, resamples)
@@ -120,7 +125,7 @@ def _unusable(table: Table) -> list[dict[str, str]]:
     return [{"point": p, "backend": b, "status": s} for (p, b), s in sorted(table.status.items())]
 
 
-# ---- one threshold between two backends ------------------------------------------------------------------------------
+# ---- one threshold between two backends -----------------------------------------------------------------------------
 
 def _pair(study: Study, kernels: list[int]) -> tuple[int, int] | None:
     """(A, Z): the two sides of the best two segments; where one backend serves all, it and the runner-up."""
@@ -184,7 +189,7 @@ def _surface(study: Study, a: int, z: int) -> list[dict[str, Any]]:
     return cells
 
 
-# ---- the rule ---------------------------------------------------------------------------------------------------------
+# ---- the rule -------------------------------------------------------------------------------------------------------
 
 def _rule_part(study: Study, results: dict[str, Any],
                incumbent: Sequence[Sequence[Any]] | None) -> Array:
@@ -255,7 +260,7 @@ def _leverage(study: Study, rule: Rule, picks: Array) -> list[dict[str, Any]]:
     return rows
 
 
-# ---- the published stages: threshold, refinement, share, CPU -----------------------------------------------------------
+# ---- the published stages: threshold, refinement, share, CPU --------------------------------------------------------
 
 def _published_part(study: Study, pair: tuple[int, int] | None, results: dict[str, Any]) -> Array:
     if not pair or "band" not in results:
@@ -333,7 +338,7 @@ def _boundary_part(study: Study, pair: tuple[int, int] | None, picks: Array, res
         results["routing"] = section
 
 
-# ---- the contest's own shapes -----------------------------------------------------------------------------------------
+# ---- the contest's own shapes ---------------------------------------------------------------------------------------
 
 def _contest(study: Study) -> dict[str, Any]:
     table = study.table
@@ -356,12 +361,11 @@ def _contest(study: Study) -> dict[str, Any]:
             continue
         both = np.isfinite(table.lt[i]) & np.isfinite(table.lt[j])
         ratio = np.where(both, np.where(both, table.lt[i], 0) - np.where(both, table.lt[j], 0), np.inf)
-        penalty.append({"point": p.key, "case": p.case, "ratio": {
-            b: math.exp(ratio[x]) for x, b in enumerate(table.backends) if np.isfinite(ratio[x])}})
+        penalty.append((p.case, {b: ratio[x] for x, b in enumerate(table.backends) if np.isfinite(ratio[x])}))
     by_case: dict[str, dict[str, list[float]]] = {}
-    for row in penalty:
-        for b, r in row["ratio"].items():
-            by_case.setdefault(row["case"], {}).setdefault(b, []).append(math.log(r))
+    for case, ratios in penalty:
+        for b, log in ratios.items():
+            by_case.setdefault(case, {}).setdefault(b, []).append(log)
     return score | {"rows": rows, "case_penalty": {
         c: {b: math.exp(math.fsum(x) / len(x)) for b, x in v.items()} for c, v in by_case.items()}}
 

@@ -15,6 +15,7 @@ A submission that takes generated routes names its parts once and leaves the tab
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def export(path: Path, entry: dict[str, Any], runs: list[str], sources: dict[str
     used = {r[3] for r in entry["rows"]}
     tuned[entry["slug"]] = {
         "device": entry["device"], "units": entry["units"],
-        "rows": [dict(zip(FIELDS, r, strict=True)) for r in entry["rows"]], "runs": runs, "sources": {b: s for b, s in sorted(sources.items()) if b in used}, "geomean": entry["geomean"],
+        "rows": [dict(zip(FIELDS, r, strict=True)) for r in entry["rows"]], "runs": runs,
+        "sources": {b: s for b, s in sorted(sources.items()) if b in used}, "geomean": entry["geomean"],
         "ci": entry["ci"], "held_out": entry["held_out"]}
     write_json(path, dict(sorted(tuned.items())))
     return True
@@ -49,15 +51,17 @@ def incumbent(path: Path, slug: str) -> list[list[Any]] | None:
     return [[r[k] for k in FIELDS] for r in row["rows"]] if row else None
 
 
-def choose(path: Path, slug: str | None) -> dict[str, Any]:
-    """This device's row, or the only one. Raises UserError where that leaves a choice."""
+def choose(path: Path, this_device: Callable[[], str | None]) -> dict[str, Any]:
+    """The only row, or this device's (which is asked, through torch, only then). Raises UserError where that leaves a
+    choice."""
     if not path.exists():
         raise UserError(f"{path}: no such file: nothing is tuned yet", "./kit tune --grid square", 3)
     tuned = read_json(path)
-    if slug in tuned:
-        return tuned[slug]  # type: ignore[no-any-return]
     if len(tuned) == 1:
         return next(iter(tuned.values()))  # type: ignore[no-any-return]
+    slug = this_device()
+    if slug in tuned:
+        return tuned[slug]  # type: ignore[no-any-return]
     raise UserError(f"{path}: rows for {', '.join(tuned) or 'no device'}, none for this machine ({slug or 'no GPU'})",
                     "run this on one of those devices, or ./kit tune here")
 

@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -129,6 +129,8 @@ class Visit:
 class Lane(Protocol):
     """One backend, loaded. `fastest_ms` is the quickest first sample of the block so far, for stopping losers."""
 
+    def open(self) -> None: ...
+
     def visit(self, p: Point, seed: int, fastest_ms: float, gate: bool) -> Visit: ...
 
     def close(self) -> None: ...
@@ -181,6 +183,9 @@ class FakeLane:
         self.id, self.model = backend.id, FAKES[backend.default.removeprefix("fake:")]
         self.params, self.pass_ = dict(backend.params), pass_
 
+    def open(self) -> None:
+        pass
+
     def visit(self, p: Point, seed: int, fastest_ms: float, gate: bool) -> Visit:
         time.sleep(float(self.params.get("delay", 0)))
         if (fail := self.params.get("fail")) is not None:
@@ -215,7 +220,8 @@ class HarnessLane:
 
     def __init__(self, backend: Backend, pass_: int, limit_s: float):
         self.backend, self.pass_, self.limit_s = backend, pass_, limit_s
-        self.worker: Any = None  # a harness.child.Worker, once a visit needs it
+        self.worker: Any = None  # a harness.child.Worker
+        self.refused: Visit | None = None  # what came of loading the file, where it could not be loaded
 
     def visit(self, p: Point, seed: int, fastest_ms: float, gate: bool) -> Visit:
         import torch
@@ -226,8 +232,11 @@ class HarnessLane:
         case, outcome, visit = p.to_case(), evaluate.Outcome("pass"), Visit()
         count = min(evaluate.CONTEST.inputs(case), 50 if device_kind() == "cuda" else 1)
         replies = []
+        self.open()
+        if self.refused:
+            return replace(self.refused)
         try:
-            worker = self._worker()
+            worker = self.worker
             pool = child.Pool(p.batch, p.n, count + 1, count)
             try:
                 worker.map(pool)
@@ -271,18 +280,22 @@ class HarnessLane:
         except torch.OutOfMemoryError as e:
             return Visit("oom", str(e).splitlines()[0])
 
-    def _worker(self) -> Any:
-        from harness.child import Worker
+    def open(self) -> None:
+        """Start the worker and load the file, if that is still to be done. A file that cannot be loaded is not tried
+        again: it might take a minute to fail each time."""
+        from harness.child import Failure, Worker
         from harness.machine import device_kind
-        if self.worker is None:
-            named = {f"TUNE_{k.upper()}": v for k, v in self.backend.params}
-            os.environ.update(named)  # inherited by the worker, and gone again before another one starts
-            try:
-                self.worker = Worker(Path(self.backend.path), self.limit_s, interpret=device_kind() == "cpu")
-            finally:
-                for k in named:
-                    del os.environ[k]
-        return self.worker
+        if self.worker is not None or self.refused:
+            return
+        named = {f"TUNE_{k.upper()}": v for k, v in self.backend.params}
+        os.environ.update(named)  # inherited by the worker, and gone again before another one starts
+        try:
+            self.worker = Worker(Path(self.backend.path), self.limit_s, interpret=device_kind() == "cpu")
+        except Failure as e:
+            self.refused = Visit("timeout" if e.status == "timeout" else "crash", e.text[-500:])
+        finally:
+            for k in named:
+                del os.environ[k]
 
     def close(self) -> None:
         if self.worker is not None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -54,12 +54,12 @@ def run_block(job: Job) -> dict[str, Any]:
     """Time all of a job's backends at its point, one after the other. The journal's line, without its segment."""
     for key in [k for k in _LANES if k[0] != job.pass_]:  # a pass has processes of its own
         _LANES.pop(key).close()
+    _open_lanes(job)
     visits: dict[str, Any] = {}
     fastest, prior = float("inf"), dict(job.prior)
     before = conditions(job.order[0].fake)
     for backend in job.order:
-        key = (job.pass_, backend.id, backend.sha)
-        lane = _LANES.get(key) or _LANES.setdefault(key, open_lane(backend, job.pass_, job.limit_s))
+        lane = _LANES[job.pass_, backend.id, backend.sha]
         name = visit_key(job.point, backend, job.pass_, job.block)
         tries = prior.get(backend.id, 0)
         for _ in range(ATTEMPTS):
@@ -74,6 +74,23 @@ def run_block(job: Job) -> dict[str, Any]:
     line = {"kind": job.kind, "pass": job.pass_, "block": job.block, "point": job.point.key, "t": utc_now(),
             "order": [b.id for b in job.order], "visits": visits, "gpu": str(os.environ.get("CUDA_VISIBLE_DEVICES", 0))}
     return line | {k: v for k, v in before.items() if v}
+
+
+_OPENERS = ThreadPoolExecutor(8)  # kept: a worker dies with the thread that started it
+
+
+def _open_lanes(job: Job) -> None:
+    """Load the backends that are not loaded yet, side by side: a CUDA file builds for a minute on one core. Variants
+    one by one, since they differ by the environment."""
+    fresh = []
+    for b in job.order:
+        if (job.pass_, b.id, b.sha) not in _LANES:
+            _LANES[job.pass_, b.id, b.sha] = open_lane(b, job.pass_, job.limit_s)
+            fresh.append((b, _LANES[job.pass_, b.id, b.sha]))
+    list(_OPENERS.map(lambda lane: lane.open(), [lane for b, lane in fresh if not b.params]))
+    for b, lane in fresh:
+        if b.params:
+            lane.open()
 
 
 def close_lanes() -> None:
@@ -206,20 +223,26 @@ Say = Callable[[str], None]
 
 
 class Progress:
-    """One line on stderr where it is a terminal: pass, block, points, minutes left."""
+    """Pass, round, blocks and minutes left, on stderr: a line that overwrites itself, or one every half minute where it
+    is no terminal."""
 
     def __init__(self, total: int, budget_s: float | None, clock: Callable[[], float]):
         self.total, self.budget_s, self.clock = total, budget_s, clock
-        self.start, self.done = clock(), 0
+        self.start = self.said = clock()
+        self.done = 0
 
     def step(self, line: dict[str, Any]) -> None:
         self.done += 1
-        spent = self.clock() - self.start
-        left = spent / self.done * max(0, self.total - self.done)
-        left = left if self.budget_s is None else min(left, self.budget_s - spent)
+        now = self.clock()
+        left = (now - self.start) / self.done * max(0, self.total - self.done)
+        left = left if self.budget_s is None else min(left, self.budget_s - (now - self.start))
+        text = (f"pass {line['pass']} round {line['block'] + 1}: {self.done} of at most {self.total} blocks, "
+                f"{max(0.0, left) / 60:.1f} min left, {line['point']}")
         if sys.stderr.isatty():
-            print(f"\r\x1b[Kpass {line['pass']} block {line['block'] + 1}: {self.done} of at most {self.total} blocks, "
-                  f"{max(0.0, left) / 60:.1f} min left, {line['point']}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        elif now - self.said >= 30:
+            print(text, file=sys.stderr, flush=True)
+            self.said = now
 
 
 def anchor(plan: Plan) -> tuple[Point, Backend]:

@@ -28,12 +28,10 @@ class Chart:
         for axis in (0, 1):
             for v in self._ticks(axis):
                 p, q = self.place(v, v)
-                text = f"{v:g}"
-                if axis == 0:
-                    self.marks.append(f'<text x="{p:.1f}" y="{HEIGHT - 24}" text-anchor="middle" fill="#666">{text}</text>')
-                else:
-                    self.marks.append(f'<text x="{LEFT - 6}" y="{q + 4:.1f}" text-anchor="end" fill="#666">{text}</text>'
-                                      f'<path d="M{LEFT} {q:.1f}H{WIDTH - 12}" stroke="#eee"/>')
+                left, top, anchor = (p, HEIGHT - 24.0, "middle") if axis == 0 else (LEFT - 6.0, q + 4, "end")
+                self.marks.append(f'<text x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}" fill="#666">{v:g}</text>')
+                if axis:
+                    self.marks.append(f'<path d="M{LEFT} {q:.1f}H{WIDTH - 12}" stroke="#eee"/>')
 
     @staticmethod
     def _span(scale: Callable[[float], float], ends: tuple[float, float]) -> XY:

@@ -75,7 +75,8 @@ def print_tables() -> int:
     chosen = final_policy(384)
     moved = {t: sum(x != y for x, y in zip(final_policy(t), chosen, strict=True)) for t in THRESHOLDS}
     out = [f"# The published report, recomputed: {ROW[0]}, {ROW[1]} units", "",
-           f"{len(points)} shapes ({coverage}), {3 * len(points) + shared} shape/backend pairs measured twice, of which "
+           f"{len(points)} shapes ({coverage}), {3 * len(points) + shared} shape/backend pairs measured twice, of "
+           f"which "
            f"{shared} shared; {len(crossover)} shapes for the threshold.", "",
            "## Cost of missing the threshold", "",
            *table(("threshold", "regret", "excess", "in band"), (
@@ -91,15 +92,18 @@ def print_tables() -> int:
            "## Cells of the heat map", "", "```", *(cell(x) for x in CELLS), "```", "",
            "## Refinements", "",
            *table(("run", "base", "refinement", "verdict"), (
-               (run, f"{base[0]:.4f}, {base[1]:.3g}", f"{x[0]:.4f}, {x[1]:.3g}", "adopt" if justified(base, x) else "reject")
+               (run, f"{base[0]:.4f}, {base[1]:.3g}", f"{x[0]:.4f}, {x[1]:.3g}",
+                "adopt" if justified(base, x) else "reject")
                for run, (base, *tried) in HELD_OUT.items() for x in tried)), "",
            "## Share", "",
-           *table(("from batch", "regret", "worst"), ((str(c or "never"), f"{g:.4f}", f"{w:.2f}") for c, g, w in SHARE)), "",
+           *table(("from batch", "regret", "worst"),
+                  ((str(c or "never"), f"{g:.4f}", f"{w:.2f}") for c, g, w in SHARE)), "",
            f"Chosen: {choose_share(SHARE) or 'never'}.", "", "## Heavy or CPU", "",
            *table(("rule", "regret", "worst", ">10 %"), routing_rows(ROUTING)), "",
            f"The row sends {int(heavy.sum())} shapes to the GPU: {int(clause.sum())} by the large clause, "
            f"{int((heavy & ~clause).sum())} by the window.",
-           "Leverage of the threshold on the final policy: " + ", ".join(f"{t}: {n}" for t, n in moved.items()) + ".", "",
+           "Leverage of the threshold on the final policy: " + ", ".join(
+               f"{t}: {n}" for t, n in moved.items()) + ".", "",
            "## Noise", "",
            *table(("quickest pass", "pairs"), [(r[0], r[1]) for r in noise_rows(_noise_counts())])]
     print("\n".join(out))
@@ -109,5 +113,6 @@ def print_tables() -> int:
 def _noise_counts() -> dict[str, Any]:
     from harness.tune.timings import bucket_order
     blank = {"median": math.nan, "p90": math.nan, "max": math.nan}
-    return {"by_runtime": [{"bucket": b, "n": n} | blank for b, n in zip(bucket_order("compat"), NOISE_PAIRS, strict=True)],
+    rows = zip(bucket_order("compat"), NOISE_PAIRS, strict=True)
+    return {"by_runtime": [{"bucket": b, "n": n} | blank for b, n in rows],
             "overall": {"n": sum(NOISE_PAIRS)} | blank}

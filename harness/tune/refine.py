@@ -117,7 +117,7 @@ def fold_report(study: Study, columns: Sequence[int], form: str | None) -> list[
         return Rule.always(s.table.backends[columns[int(s.lr[train][:, list(columns)].sum(0).argmin())]])
     kinds = {"leave one n out": group_folds([getattr(p, feature_of(study.points)) for p in study.points]),
              "leave one batch out": group_folds([p.batch for p in study.points]),
-             "5 x 2 stratified": stratified_folds(study)}
+             "5 x 2 stratified": [f for f in stratified_folds(study) if f[0].any() and f[1].any()]}
     rows = [_fold_row(study, name, folds, pipeline, best_single) for name, folds in kinds.items() if folds]
     passes = [i for i, r in enumerate(study.table.run_of) if r == study.table.run_of[0]]
     if len(passes) >= 2:

@@ -54,7 +54,8 @@ def _title(r: Results) -> list[str]:
         lines.append("**Smoke test**: one quick pass; nothing here may be pasted or combined.")
     if lines[-1]:
         lines.append("")
-    lines += [f"{r['n_shapes']} shapes, {r['n_points']} points, {r['n_pairs']} pairs of point and backend measured twice. "
+    lines += [f"{r['n_shapes']} shapes, {r['n_points']} points, {r['n_pairs']} pairs of point and backend measured "
+              f"twice. "
               f"Statistics: {r['stats']}. The words are explained at the end.", ""]
     agree = r.get("runs_agree")
     if agree:
@@ -67,7 +68,8 @@ def _title(r: Results) -> list[str]:
             ("grid", str(r["grid"])), ("coverage", cover)]
     lines += table(("", ""), rows)
     if r.get("dropped"):
-        lines += ["", f"{len(r['dropped'])} points have no time at all and are left out: {', '.join(r['dropped'][:8])}."]
+        lines += ["", f"{len(r['dropped'])} points have no time at all and are left out: "
+                      f"{', '.join(r['dropped'][:8])}."]
     return lines
 
 
@@ -76,7 +78,8 @@ def _answer(r: Results) -> list[str]:
         return []
     lines = ["## Answer", "", "```", *r["rule"]["describe"], "```", ""]
     c = r["chosen"]
-    text = f"On the {c['n']} points measured the rule costs {percent(c['geomean'])} over the quickest backend of each point"
+    text = (f"On the {c['n']} points measured the rule costs {percent(c['geomean'])} over the quickest backend of "
+            "each point")
     if "ci" in c:
         text += f" (95 % interval {percent(c['ci'][0])} to {percent(c['ci'][1])})"
     text += f"; worst {c['worst']:.2f} at {c['worst_shape']}; {c['over10']} points are more than 10 % off"
@@ -109,7 +112,8 @@ def _answer(r: Results) -> list[str]:
 def _band(r: Results) -> list[str]:
     b, p = r["band"], r["pair"]
     inside = [threshold_name(t) for t in b["inside"]]
-    lines = [f"O = {{{p['a']}, {p['z']}}} on {p['points']} points. Rule: {p['z']} iff {p['feature']} >= T, else {p['a']}."]
+    lines = [f"O = {{{p['a']}, {p['z']}}} on {p['points']} points. Rule: {p['z']} iff {p['feature']} >= T, else "
+             f"{p['a']}."]
     same = [g for g in r.get("equivalence_classes", []) if len(g) > 1]
     if same:
         lines.append("No measured value separates " + "; ".join(names([threshold_name(t) for t in g]) for g in same)
@@ -122,7 +126,8 @@ def _band(r: Results) -> list[str]:
     else:
         fit = r["fit"]
         why = {x["why"] for x in fit["rules"] if x["in_band"]} - {"best"}
-        lines.append(f"In band: {names(inside)}" + (f" ({names(sorted(why))} to the best on the points that differ)" if why
+        lines.append(f"In band: {names(inside)}" + (f" ({names(sorted(why))} to the best on the points that "
+                                                    f"differ)" if why
                                                     else ", no other rule is") + "."
                      + ("" if fit["contiguous"] else " The band has a gap: the curve has two minima.")
                      + f" Chosen: {threshold_name(b['chosen'])}, anywhere in ({threshold_name(b['lo'])}, "
@@ -213,7 +218,8 @@ def _routing(r: Results) -> list[str]:
     lines = ["## Heavy or CPU", ""]
     if "share_curve" in x:
         c = x["share_min_batch"]
-        lines += [f"Sharing a batch between two engines pays from batch {c}." if c else "Sharing a batch never pays.", "",
+        lines += [f"Sharing a batch between two engines pays from batch {c}." if c else "Sharing a batch never "
+                                                                                        "pays.", "",
                   *table(("share from batch", "regret", "worst"),
                          ((f"{b:g}" if b else "never", f"{g:.4f}", f"{w:.2f}") for b, g, w in x["share_curve"])), ""]
     if "cpu_fastest" in x:
@@ -223,16 +229,19 @@ def _routing(r: Results) -> list[str]:
         k = x["constants"]
         limit = "no limit" if k["s_max"] is None else f"{k['s_max']:g}"
         lines += ["", "```", f"HEAVY iff (m*k >= {k['L']}^2 and batch <= {k['C'] or 'any'})" if k["L"] else
-                  "HEAVY iff", f"       {'or' if k['L'] else '  '} ({k['s_min']:g} <= s <= {limit} and b*s >= {k['P']:g} "
+                  "HEAVY iff", f"       {'or' if k['L'] else '  '} ({k['s_min']:g} <= s <= {limit} and b*s >= "
+                               f"{k['P']:g} "
                   f"and b >= {k['b_min']})", "else CPU", "```", "",
                   "O = everything timed; the rule without the large clause is refitted without it.", "",
                   *table(("rule", "regret", "worst", ">10 %"), routing_rows(x)), ""]
         h = x["held_out"]
         rival = min(("gpu_always", "cpu_always"), key=lambda k: h[k]["geomean"])
-        lines.append(f"Held out (odd points): {h['fitted']['geomean']:.4f} (worst {h['fitted']['worst']:.2f}); its best "
+        lines.append(f"Held out (odd points): {h['fitted']['geomean']:.4f} (worst {h['fitted']['worst']:.2f}); its "
+                     f"best "
                      f"rival, always {'the heavy side' if rival == 'gpu_always' else 'the CPU'}, "
                      f"{h[rival]['geomean']:.4f} (worst {h[rival]['worst']:.2f})"
-                     + ("." if h["fitted"]["geomean"] < h[rival]["geomean"] else ": the boundary is not worth its code."))
+                     + ("." if h["fitted"]["geomean"] < h[rival]["geomean"] else ": the boundary is not worth its "
+                                                                                 "code."))
     return lines
 
 
@@ -244,8 +253,9 @@ def _features(r: Results) -> list[str]:
     own = next(x for x in r["features"] if x["dispatcher"])
     lines = ["## Which feature decides", "",
              *table(("feature", "best T", "regret", "worst", "better than the dispatcher's in"), (
-                 (x["feature"] + " (dispatcher)" * x["dispatcher"], threshold_name(x["threshold"]), f"{x['geomean']:.4f}",
-                  f"{x['worst']:.2f}", f"{x['beats_dispatcher'] * 100:.0f} % of resamples" if "beats_dispatcher" in x else "")
+                 (x["feature"] + " (dispatcher)" * x["dispatcher"], threshold_name(x["threshold"]),
+                  f"{x['geomean']:.4f}", f"{x['worst']:.2f}",
+                  f"{x['beats_dispatcher'] * 100:.0f} % of resamples" if "beats_dispatcher" in x else "")
                  for x in r["features"])), ""]
     first = r["features"][0]
     if first is own:
@@ -254,7 +264,8 @@ def _features(r: Results) -> list[str]:
         lines.append(f"**STRUCTURAL WARNING: {first['feature']} decides better than {own['feature']}, the dispatcher's "
                      "feature: the rule has the wrong form.**")
     else:
-        lines.append(f"{first['feature']} is ahead of {own['feature']}, but in {first['beats_dispatcher'] * 100:.0f} % of "
+        lines.append(f"{first['feature']} is ahead of {own['feature']}, but in "
+                     f"{first['beats_dispatcher'] * 100:.0f} % of "
                      "resamples only: not structural.")
     return lines
 
@@ -290,7 +301,8 @@ def _heat(r: Results) -> list[str]:
         return []
     p, chosen = r["pair"], r["band"]["chosen"]
     lines = ["## The ratio, point by point", "",
-             f"ratio = {p['z']} / {p['a']}: `###` < 0.60, `##` < 0.85, `#` < 0.95, `~` 0.95 to 1.05, `.` <= 1.30, blank "
+             f"ratio = {p['z']} / {p['a']}: `###` < 0.60, `##` < 0.85, `#` < 0.95, `~` 0.95 to 1.05, `.` <= 1.30, "
+             f"blank "
              "above; `?` where neither is beaten beyond noise; a lone dot was not measured.", ""]
     square = all(c["m"] == c["n"] for c in r["surface"])
     panels: dict[str, dict[tuple[int, int], tuple[float, bool]]] = {}
@@ -321,7 +333,8 @@ def _letters(r: Results, square: bool) -> list[str]:
         text = ""
         for b in columns:
             p = dense.get((n, b))
-            text += f"{'.' if p is None else letter[p['best']] + ('' if p['pick'] == p['best'] else '^' + letter[p['pick']]):>6}"
+            shown = "." if p is None else letter[p["best"]] + f"^{letter[p['pick']]}" * (p["pick"] != p["best"])
+            text += f"{shown:>6}"
         lines.append(f"{n:>6} {text}")
     return [*lines, "```"]
 
@@ -332,12 +345,14 @@ def _rules(r: Results) -> list[str]:
     regions = list(r["rules"][0]["per_region"])
     lines = ["## Candidate rules", "", f"O = {{{', '.join(r['backends'])}}}.", "",
              *table(("rule", "regret", "worst", ">10 % off", "beyond noise", "failed picks", *regions), (
-                 (x["label"], f"{x['geomean']:.4f}", f"{x['worst']:.2f}", f"{x['over_tie']}/{x['n']}", str(x["over_real"]),
-                  str(x["failed"]), *(f"{x['per_region'][c]:.3f}" for c in regions)) for x in r["rules"]))]
+                 (x["label"], f"{x['geomean']:.4f}", f"{x['worst']:.2f}", f"{x['over_tie']}/{x['n']}",
+                  str(x["over_real"]), str(x["failed"]), *(f"{x['per_region'][c]:.3f}" for c in regions))
+                 for x in r["rules"]))]
     s = r.get("segments")
     if s:
         cv = ", ".join(f"{k}: {v:.4f}" for k, v in s["cross_validated"].items())
-        lines += ["", f"Cross-validated regret by number of segments: {cv}. {s['count']} is the fewest within 0.5 % of the "
+        lines += ["", f"Cross-validated regret by number of segments: {cv}. {s['count']} is the fewest within 0.5 % "
+                      f"of the "
                   "best."]
     return lines
 
@@ -348,7 +363,8 @@ def _refinements(r: Results) -> list[str]:
     rows = []
     for x in r["refinements"]:
         form = "; ".join(x["form"]) if isinstance(x["form"], list) else x["form"]
-        verdict = "adopt" if x["justified"] else "reject" + (f" ({', '.join(x['reasons'])})" if x.get("reasons") else "")
+        why = f" ({', '.join(x['reasons'])})" if x.get("reasons") else ""
+        verdict = "adopt" if x["justified"] else f"reject{why}"
         rows.append((x["name"], form, f"{x['train_geomean']:.4f}", f"{x['base'][0]:.4f}", f"{x['test_geomean']:.4f}",
                      f"{x['test_worst']:.2f}", f"{x['p_better'] * 100:.0f} %" if "p_better" in x else "", verdict))
     lines = ["## Refinements", "", *table(("name", "fitted form", "train", "plain rule held out", "held out", "worst",
@@ -362,26 +378,32 @@ def _folds(r: Results) -> list[str]:
     rows = r.get("folds")
     if not rows:
         h = r.get("baseline_held_out")
-        return [] if not h else ["## Held out", "", f"Fitted on {h['train']} even points (T = {h['threshold']:g}), scored "
+        return [] if not h else ["## Held out", "", f"Fitted on {h['train']} even points (T = {h['threshold']:g}), "
+                                                    f"scored "
                                  f"on {h['test']} odd ones: {h['geomean']:.4f}, worst {h['worst']:.2f}."]
     lines = ["## Held out", "", "The whole fit repeated without the points that it is scored on.", ""]
     rivals = sorted(rows[0]["always"], key=lambda b: rows[0]["always"][b][0])[:3]
-    lines += table(("folds", "points", "fitted", "worst", "best single backend", "worst", *(f"always {b}" for b in rivals)), (
+    head = ("folds", "points", "fitted", "worst", "best single backend", "worst", *(f"always {b}" for b in rivals))
+    lines += table(head, (
         (x["name"], str(x["points"]), f"{x['fitted'][0]:.4f}", f"{x['fitted'][1]:.2f}", f"{x['best_single'][0]:.4f}",
          f"{x['best_single'][1]:.2f}", *(f"{x['always'][b][0]:.4f}" for b in rivals)) for x in rows))
     worst = max(rows, key=lambda x: x["fitted"][0])
     lines += ["", f"Headline, the worst of them: {worst['fitted'][0]:.4f} ({worst['name']})."]
-    lost = [x["name"] for x in rows if x["fitted"][0] > min(x["best_single"][0], min(v[0] for v in x["always"].values()))]
+    lost = [x["name"] for x in rows
+            if x["fitted"][0] > min(x["best_single"][0], min(v[0] for v in x["always"].values()))]
     lines.append(f"A single backend throughout does better than the fit by: {names(lost)}." if lost
                  else "By none of them does a single backend do better than the fit.")
     return lines
 
 
 def noise_rows(noise: Results) -> list[tuple[str, ...]]:
-    rows = [(x["bucket"] + " ms", str(x["n"]), f"{x['median']:.3f}", f"{x['p90']:.3f}",
-             f"{x['p90_upper']:.3f}" if "p90_upper" in x else "", f"{x['max']:.3f}") for x in noise["by_runtime"]]
+    rows: list[tuple[str, ...]] = [
+        (x["bucket"] + " ms", str(x["n"]), f"{x['median']:.3f}", f"{x['p90']:.3f}",
+         f"{x['p90_upper']:.3f}" if "p90_upper" in x else "", f"{x['max']:.3f}") for x in noise["by_runtime"]]
     o = noise["overall"]
-    return [*rows, ("all", str(o["n"]), f"{o['median']:.3f}", f"{o['p90']:.3f}", "", f"{o['max']:.3f}")] if o["n"] else rows
+    if o["n"]:
+        rows.append(("all", str(o["n"]), f"{o['median']:.3f}", f"{o['p90']:.3f}", "", f"{o['max']:.3f}"))
+    return rows
 
 
 def _noise(r: Results) -> list[str]:
@@ -415,13 +437,15 @@ def _contest(r: Results) -> list[str]:
                  if b in x["cells"] else "-" for b in shown]
         rows.append((x["point"], *cells, picks.get(x["point"], "")))
     means = tuple(duration(c["geomean_ms"].get(b)) for b in shown)
-    lines = [f"## The contest's shapes ({c['n']} of 12)", "", "`*` beats all others beyond noise, `=` is tied with another.",
+    lines = [f"## The contest's shapes ({c['n']} of 12)", "", "`*` beats all others beyond noise, `=` is tied with "
+                                                              "another.",
              "", *table(("point", *shown, "rule picks"), [*rows, ("geomean", *means, duration(c.get("rule_ms")))]), ""]
     whole = {b: g for b, g in c["geomean_ms"].items() if g}
     if whole and c.get("rule_ms"):
         best = min(whole, key=whole.__getitem__)
         gain = whole[best] / c["rule_ms"]
-        lines.append(f"The rule's picks score {duration(c['rule_ms'])}, the oracle {duration(c['oracle_ms'])}, the best "
+        lines.append(f"The rule's picks score {duration(c['rule_ms'])}, the oracle {duration(c['oracle_ms'])}, the "
+                     f"best "
                      f"single backend ({best}) {duration(whole[best])}: " + (
                          f"routing gains {percent(gain)}." if gain > 1.0005 else "routing gains nothing."))
     if c.get("case_penalty"):
@@ -447,7 +471,8 @@ def _trust(r: Results) -> list[str]:
     t = r.get("trust")
     if not t:
         return []
-    lines = ["## Trust", "", "The run is trustworthy." if t["trustworthy"] else f"The run is not: {'; '.join(t['why'])}.",
+    lines = ["## Trust", "", "The run is trustworthy." if t["trustworthy"] else f"The run is not: "
+                                                                                f"{'; '.join(t['why'])}.",
              f"The anchor drifted by a factor of {t['drift']:.3f}."]
     bad = r.get("unusable", [])
     if bad:
@@ -460,8 +485,10 @@ def _trust(r: Results) -> list[str]:
 
 
 def _footer(r: Results) -> list[str]:
-    return ["## Words", "", "*Point*: batch, n and kind of input. *Regret*: the time of the backend that a rule picks over "
-            "the quickest of the set O, named above each table; 1 is ideal. *regret* in a table: its geometric mean over "
+    return ["## Words", "", "*Point*: batch, n and kind of input. *Regret*: the time of the backend that a rule "
+                            "picks over "
+            "the quickest of the set O, named above each table; 1 is ideal. *regret* in a table: its geometric mean "
+            "over "
             "points. *worst*: its maximum. *Tie*: no difference beyond run-to-run noise. *Held out*: scored on points "
             "that the fit did not see.", "",
             *(["Plots: " + ", ".join(f"[{x}](plots/{x}.svg)" for x in r["plots"]) + ".", ""] if r.get("plots") else []),

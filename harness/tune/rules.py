@@ -211,7 +211,7 @@ def choose_count(study: Study, train: Array, columns: Sequence[int], repeats: in
     folds = [(a & train, b & train) for a, b in stratified_folds(study, repeats)]
     G = {}
     for s in range(1, MAX_SEGMENTS + 1):
-        r = held_out(study, [f for f in folds if f[0].any() and f[1].any()],
+        r = held_out(study, [f for f in folds if f[0].any()],
                      lambda st, mask, s=s: Rule(tuple(fit_segments(st, mask, s, columns)),  # type: ignore[misc]
                                                 feature_of(st.points)))
         r = r[~np.isnan(r)]

@@ -21,6 +21,7 @@ from harness.tune.backends import SUBMISSIONS, Backend, discover
 from harness.tune.journal import VERSION, Journal, Plan, read_json, read_lines, slug, valid_blocks, write_json
 
 OUT = ROOT / "results"
+CPU_WORK = 2 ** 30  # b m k^2 of the heaviest point measured without a GPU: about a second
 Say = Callable[[str], None]
 
 
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         from harness.tune.published import print_tables
         return print_tables()
     if args.apply:
-        return apply.apply(args.apply, apply.choose(args.out / "tuned.json", _slug_here()), args.check)
+        return apply.apply(args.apply, apply.choose(args.out / "tuned.json", _slug_here), args.check)
     if args.check:
         raise UserError("--check belongs to --apply", "./kit tune --apply SUBMISSION --check")
     if args.from_:
@@ -121,13 +122,19 @@ def _where(args: argparse.Namespace, fake: bool) -> tuple[Executor, int, dict[st
 
 def _plan(args: argparse.Namespace, backends: list[Backend], device: dict[str, Any], resumed: Path | None) -> Plan:
     if args.grid == "rect" and not backends[0].fake:
-        raise UserError("--grid rect holds rectangles, and submissions take squares", "--grid square, or --backends fake")
+        raise UserError("--grid rect holds rectangles, and submissions take squares", "--grid square, or --backends "
+                                                                                      "fake")
     if resumed and args.resume is not None:
         old = Plan.load(resumed / "plan.json")
         plan = replace(old, backends=backends, device=device)
         _same(read_json(resumed / "plan.json")["parts"], plan.parts, resumed)
         return plan
     points = grid.make(args.grid, int(device["units"]), int(device["memory_bytes"]))
+    if device["kind"] == "cpu":  # what a CPU does in seconds; a run there is for trying the tool
+        light = [p for p in points if p.batch * p.m * p.k ** 2 <= CPU_WORK]
+        print(f"no GPU: {len(points) - len(light)} of {len(points)} points are too heavy for a CPU and left out",
+              file=sys.stderr)
+        points = light
     passes = 1 if args.grid == "quick" and args.passes == 2 else args.passes
     plan = Plan(args.grid, points, backends, passes, seed=args.seed, limit_s=args.limit, device=device)
     if resumed:  # a top-up: what the run has stays, what it lacks is added
@@ -163,9 +170,10 @@ def _say(log: Path) -> Say:
 
 def _git() -> str:
     try:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-        dirty = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=ROOT, capture_output=True, text=True, check=True)
-        return commit.stdout.strip() + ("+dirty" if dirty.stdout.strip() else "")
+        commit, dirty = (subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True,
+                                        check=True).stdout.strip()
+                         for args in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "-uno"]))
+        return commit + "+dirty" * bool(dirty)
     except (OSError, subprocess.SubprocessError):
         return "unknown"
 
@@ -221,7 +229,8 @@ def finish(run_dir: Path, plan: Plan, args: argparse.Namespace, say: Say) -> int
         "status": "complete", "conditions": [*state["conditions"], measure.conditions(plan.backends[0].fake)],
         "result": {k: results["trust"][k] for k in ("trustworthy", "why", "drift")} | {"row": results["ktuned_entry"]}})
     _answer(results, run_dir)
-    say(f"{run_dir / 'report.md'}" + (f"; row of {plan.device['name']} in {tuned}" if exported else "; no row exported"))
+    say(f"{run_dir / 'report.md'}" + (f"; row of {plan.device['name']} in {tuned}" if exported else "; no row "
+                                                                                                    "exported"))
     return EXIT_OK
 
 
@@ -311,7 +320,7 @@ def _about(path: Path) -> dict[str, Any]:
     if beside.exists():
         return read_json(beside)  # type: ignore[no-any-return]
     unknown = {"name": "unknown device", "units": 1, "kind": "cpu", "driver": "?", "torch": "?"}
-    return {"id": path.parent.name, "device": unknown, "grid": path.name, "status": "complete", "sources": {}, "git": "?"}
+    return {"id": path.parent.name, "device": unknown, "grid": path.name, "status": "complete", "sources": {}}
 
 
 def eligible(paths: list[Path]) -> tuple[list[Path], str]:

@@ -1,4 +1,4 @@
-"""What a rule costs: regret, its geometric mean, worst, over-10 % count, intervals; and regret without the oracle's luck.
+"""What a rule costs: regret, its geometric mean, worst, over-10 % count, intervals; regret without the oracle's luck.
 
 A rule is a vector of picks, a backend's index for each point. Regret is its time over the quickest of the oracle set O.
 """

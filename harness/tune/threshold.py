@@ -91,7 +91,7 @@ def fit(study: Study, f: Array, a: int, z: int, incumbent: float | None = None) 
     best = int(means.argmin())
     drawn = study.lr_drawn[:, :, z] - study.lr_drawn[:, :, a]
     total = study.draws.sum(1)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for i, t in enumerate(ts):
         d = masks[i] != masks[best]
         sign = np.where(masks[i], 1.0, -1.0)
@@ -107,7 +107,7 @@ def fit(study: Study, f: Array, a: int, z: int, incumbent: float | None = None) 
                      "geomean": study.geomean(picks_at(f, t, a, z)), "differs": differs, "gap": local,
                      "gap_ci": [math.expm1(low), math.expm1(high)],
                      "in_band": bool(why) and local <= LOCAL, "why": why if local <= LOCAL else "local loss"})
-    inside = [r for r in rows if r["in_band"]]
+    inside: list[dict[str, Any]] = [r for r in rows if r["in_band"]]
     low, high = inside[0]["after"], inside[-1]["threshold"]
     kept = incumbent is not None and any(r["after"] < incumbent <= r["threshold"] for r in inside)
     return {"rules": rows, "lo": low, "hi": high, "best": ts[best], "contiguous": _contiguous(rows),
@@ -149,7 +149,8 @@ def best_features(study: Study, a: int, z: int, thresholds: Sequence[float] | No
     """The best threshold of each feature, sorted by regret; the smallest threshold wins ties. In robust mode also in
     how many resamples the dispatcher's feature, refitted as this one is, does better."""
     square = all(p.m == p.n for p in study.points)
-    rows, means = [], {}
+    rows: list[dict[str, Any]] = []
+    means: dict[str, Array] = {}
     gap = study.lr[:, z] - study.lr[:, a]
     robust = study.stats == "robust" and thresholds is None
     drawn = (study.draws * (study.lr_drawn[:, :, z] - study.lr_drawn[:, :, a])) if robust else np.zeros((1, 1))
