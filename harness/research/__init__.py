@@ -51,7 +51,8 @@ def register(verbs: Any) -> None:
     q.add_argument("--json", action="store_true", help="print the summary as JSON")
     q.set_defaults(run=_run)
 
-    for name, what, function in (("status", "say where a run stands", _status), ("report", "write the report again", _report),
+    for name, what, function in (("status", "say where a run stands", _status),
+                                 ("report", "write the report again", _report),
                                  ("retime", "time the baseline and the best together, now", _retime),
                                  ("stop", "ask a running loop to stop after the gate at hand", _stop)):
         q = verb(name, what, f"{name} night1")
@@ -67,7 +68,7 @@ def register(verbs: Any) -> None:
 
 
 def _init(args: argparse.Namespace) -> int:
-    from harness.research.loop import init
+    from harness.research.folder import init
     folder = init(args.file, args.name or args.file.stem, args.config)
     print(f"{folder}\n  next: edit program.md and ideas.md there, then ./kit research run {folder.name} --agent codex")
     return EXIT_OK
@@ -75,8 +76,8 @@ def _init(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from harness.research import agents, choose
-    from harness.research.loop import Loop, existing, locked, read_config, tell
-    from harness.research.promote import summary
+    from harness.research.folder import existing, locked, read_config
+    from harness.research.loop import Loop, tell
     folder = existing(args.name)
     config = read_config(folder)
     config["limits"] |= {k: v for k, v in (("iterations", args.iterations), ("target_us", args.target_us))
@@ -132,8 +133,8 @@ def _show(folder: Path, state: Any, as_json: bool) -> None:
 
 
 def _state(name: str) -> tuple[Path, Any]:
+    from harness.research.folder import existing
     from harness.research.ledger import fold, read
-    from harness.research.loop import existing
     folder = existing(name)
     return folder, fold(read(folder / "ledger.jsonl"))
 
@@ -146,7 +147,7 @@ def _status(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from harness import roofline
     from harness.cases import load_task
-    from harness.research.loop import read_config
+    from harness.research.folder import read_config
     folder, state = _state(args.name)
     card = roofline.ceilings(state.env.get("name", ""))  # by name: a report needs no device
     shapes = {c.label: c for c in load_task().benchmarks}
@@ -156,7 +157,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _stop(args: argparse.Namespace) -> int:
-    from harness.research.loop import existing
+    from harness.research.folder import existing
     (existing(args.name) / "STOP").touch()
     print(f"{args.name} stops after the gate at hand; ./kit research run {args.name} goes on with it")
     return EXIT_OK
@@ -165,8 +166,9 @@ def _stop(args: argparse.Namespace) -> int:
 def _idle_loop(name: str) -> Any:
     """A loop that calls no agent, for what only measures; under the evaluator that the run used last."""
     from harness.research.agents import Agent
-    from harness.research.loop import Loop, existing, read_config, tell
+    from harness.research.folder import existing, read_config
     from harness.research.ledger import read
+    from harness.research.loop import Loop, tell
     folder = existing(name)
     used = [e["evaluator"] for e in read(folder / "ledger.jsonl") if e["event"] == "start"]
     if not used:
@@ -175,7 +177,7 @@ def _idle_loop(name: str) -> Any:
 
 
 def _retime(args: argparse.Namespace) -> int:
-    from harness.research.loop import existing, locked
+    from harness.research.folder import existing, locked
     with locked(existing(args.name)):
         loop = _idle_loop(args.name)
         if not loop.state.kept:
@@ -188,7 +190,7 @@ def _retime(args: argparse.Namespace) -> int:
 
 
 def _promote(args: argparse.Namespace) -> int:
-    from harness.research.loop import existing, locked
+    from harness.research.folder import existing, locked
     from harness.research.promote import promote
     with locked(existing(args.name)):
         loop = _idle_loop(args.name)

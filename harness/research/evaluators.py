@@ -123,31 +123,32 @@ class Fake:
     def env(self) -> dict[str, str]:
         return {"name": "declared times, nothing measured"} | self.data.get("env", {})
 
-    def _entries(self, file: Path) -> list[dict[str, Any]]:
+    def _entries(self, file: Path) -> tuple[str, list[dict[str, Any]]]:
         text, sha = file.read_text(encoding="utf-8"), file_sha(file)
-        return [e for e in self.data.get("files", []) if e.get("sha") == sha or
-                ("match" in e and re.search(e["match"], text))]
+        return sha, [e for e in self.data.get("files", []) if e.get("sha") == sha or
+                     ("match" in e and re.search(e["match"], text))]
 
-    def _run(self, file: Path, case: str, spec: str, status: str, message: str = "", **fields: Any) -> Run:
-        return Run(file.name, file_sha(file), case, spec, status, where="fake", message=message, device=self.env(),
+    def _run(self, file: str, sha: str, case: str, spec: str, status: str, message: str = "", **fields: Any) -> Run:
+        return Run(file, sha, case, spec, status, where="fake", message=message, device=self.env(),
                    t="2026-01-01T00:00:00Z", **fields)
 
     def check(self, file: Path, on_run: Sink) -> None:
-        bad = next((e for e in self._entries(file) if "check" in e), {"check": "pass"})
+        sha, found = self._entries(file)
+        bad = next((e for e in found if "check" in e), {"check": "pass"})
         case = self.cases[0]
-        on_run(self._run(file, case.label, case.spec, bad["check"], bad.get("message", ""), mode="test"))
-        on_run(self._run(file, "probe permuted", case.spec, "pass", mode="test"))
+        on_run(self._run(file.name, sha, case.label, case.spec, bad["check"], bad.get("message", ""), mode="test"))
+        on_run(self._run(file.name, sha, "probe permuted", case.spec, "pass", mode="test"))
 
     def rounds(self, files: Sequence[Path], pairs: int, per_pair: int, session: str, on_run: Sink) -> None:
+        entries = {f.name: self._entries(f) for f in files}
         for number in range(pairs * per_pair):
             for c in self.cases:
-                for f in files:
-                    found = self._entries(f)
+                for name, (sha, found) in entries.items():
                     bad = next((e for e in found if "bench" in e), {})
                     factor = math.prod(e.get("factor", 1.0) * e.get("shapes", {}).get(c.label, 1.0) for e in found)
-                    dice = random.Random(f"{self.seed} {session} {number} {c.label} {f.name}")
+                    dice = random.Random(f"{self.seed} {session} {number} {c.label} {name}")
                     ns = self.base[c.label] * factor * math.exp(dice.gauss(0, self.data.get("noise", 0.003)))
-                    on_run(self._run(f, c.label, c.spec, bad.get("bench", "pass"), bad.get("message", ""),
+                    on_run(self._run(name, sha, c.label, c.spec, bad.get("bench", "pass"), bad.get("message", ""),
                                      session=session, round=number, samples_ns=[] if bad else [ns], inputs=1))
 
     def floors(self) -> dict[str, float]:

@@ -9,6 +9,7 @@ worker collects the steps of a candidate and sends them home. Capture, duplicate
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 import hashlib
 import re
@@ -109,8 +110,9 @@ def _judge(job: Job, evaluator: Evaluator, candidate: Path, incumbent: Path) -> 
     if not fallen() and "lint" not in gates:
         yield note(lint_gate(candidate, incumbent))
     if not fallen() and "probes" not in gates:
-        for step in check_gates(candidate, evaluator):
-            yield note(step)
+        for step in check_gates(candidate, evaluator):  # one check, of which a crash may have left a part
+            if not (step.fields["ok"] and step.fields["gate"] in gates):
+                yield note(step)
     stages = (("screen", 1, job.config["screen_rounds"]), ("confirm", 2, job.config["confirm_rounds"] // 2),
               ("extend", 1, 4))
     verdict = None
@@ -212,10 +214,8 @@ def check_gates(candidate: Path, evaluator: Evaluator) -> Iterator[Step]:
                 raise _Enough
 
         start = time.monotonic()
-        try:
+        with contextlib.suppress(_Enough):
             evaluator.check(candidate, collect)
-        except _Enough:
-            pass
         ms = 1e3 * (time.monotonic() - start)
         bad = next((r for r in runs if not r.ok), None)
         if bad is None or bad.status != "infra" or attempt == 2:
@@ -242,11 +242,9 @@ def _timed(job: Job, evaluator: Evaluator, candidate: Path, incumbent: Path, sta
                 raise _Enough
 
         start = time.monotonic()
-        try:
+        with contextlib.suppress(_Enough):
             order = [candidate, incumbent][::1 if job.attempt % 2 else -1]  # a screen has one pair of processes
             evaluator.rounds(order, pairs, per_pair, job.session(stage), collect)
-        except _Enough:
-            pass
         s = time.monotonic() - start
         bad = next((r for r in runs if not r.ok), None)
         seen = rounds_of(runs, candidate.name, incumbent.name, per_pair)

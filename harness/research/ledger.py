@@ -21,6 +21,7 @@ VERDICTS = ("kept", "same", "slower", "wrong", "broken", "flagged", "rejected", 
             "infra", "interrupted")
 NOT_THE_IDEAS_FAULT = ("agent_error", "infra", "interrupted")
 BASELINE = 0  # its attempt number
+ON_THE_DEVICE = ("build", "tests", "probes", "screen", "confirm", "extend", "floor")  # gates
 COOLS_AFTER, COOLS_FOR = 3, 6  # misses in a row, attempts
 
 Event = dict[str, Any]
@@ -53,6 +54,12 @@ class Attempt:
     def finished(self) -> bool:
         """Judged on its merits: what says nothing about the idea does not count."""
         return bool(self.verdict) and self.verdict not in NOT_THE_IDEAS_FAULT
+
+
+def device_s(a: Attempt) -> float:
+    """Seconds on the device for one attempt."""
+    return sum(m.get("s", 0.0) for m in a.measures.values()) + sum(
+        g.get("ms", 0) / 1e3 for k, g in a.gates.items() if k in ON_THE_DEVICE)
 
 
 @dataclass
@@ -181,7 +188,7 @@ class State:
         a = self.attempts[e["attempt"]]
         a.gates[e["gate"]] = e
         a.review |= e.get("review", False)
-        self.gpu_s += e.get("ms", 0) / 1e3 if e["gate"] in ("build", "tests", "probes", "floor") else 0.0
+        self.gpu_s += e.get("ms", 0) / 1e3 * (e["gate"] in ON_THE_DEVICE)
         self.remote += e["gate"] == "remote"
 
     def _measure(self, e: Event) -> None:

@@ -7,10 +7,8 @@ measurement counts for nothing.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 import signal
 import statistics
@@ -24,190 +22,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from harness import stats
 from harness.cases import ROOT
 from harness.errors import UserError
-from harness.research import agents, choose, evaluators, gates, prompt
+from harness.research import agents, choose, evaluators, gates, prompt, spread
 from harness.research.agents import Agent
 from harness.research.decide import Rule, calibration, percent, rounds_of, score_ns
 from harness.research.evaluators import Evaluator
+from harness.research.folder import PROGRAM, attempt_dir
 from harness.research.gates import Job, Step
-from harness.research.ledger import BASELINE, Attempt, Event, Ledger, write_whole
+from harness.research.ledger import BASELINE, Attempt, Event, Ledger, State, write_whole
 from harness.results import Run, read_runs
 
-RESEARCH_DIR = ROOT / ".research"
-LOCKED = 6  # exit code
 REJECTED = ("same", "slower", "wrong", "broken", "flagged", "rejected")  # a diff like theirs is a repeat
 ALIKE = 0.95
 
-DEFAULTS: dict[str, Any] = {
-    "seed": 17, "evaluator": "local", "cases": [], "tests": [], "schedule": {}, "screen_rounds": 3, "confirm_rounds": 8,
-    "min_gain": 0.003, "shape_loss": 0.03, "allow_shape_loss": False, "price_lines": 100, "price_gain": 0.01,
-    "recalibrate_every": 25, "audit_every": 10, "remote": "", "remote_budget": 3,
-    "limits": {"iterations": 40, "wall_h": 8.0, "gpu_h": 4.0, "usd": 20.0, "tokens": None, "gain": 0.05, "stall": 12,
-               "target_us": None},
-    "agent": {"timeout_s": 1200, "usd_per_call_default": 0.0, "usd_per_million": None, "prices_of": ""},
-    "agents": {},
-}
-CONFIG_HEAD = """\
-# Frozen when the run began; what is changed later is written into the ledger.
-# cases, tests: as for --case, empty for all. schedule: harness/evaluate.py's Schedule. Rounds: an even number to confirm.
-# agent.usd_per_million: {in, cached, out} of an agent that reports tokens only; prices_of: the date they were read.
-# remote: "", test or benchmark: what a kept file is sent to the leaderboard for, at most remote_budget times.
-"""
-PROGRAM = """\
-What the agent should know or aim for; read before every attempt, may be edited at any time.
-"""
-IDEAS = """\
-Ideas that agents are handed, first unchecked first:
-
-"""
-
-
-# ---------------------------------------------------------------- a run's folder
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """config.yml over the defaults. Raises UserError for a key that does not exist."""
-    return _merge(_yaml(folder / "config.yml"), folder / "config.yml")
-
-
-def _yaml(path: Path) -> dict[str, Any]:
-    import yaml
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as e:
-        raise UserError(f"{path}: {e}", "./kit research init makes one") from None
-    if not isinstance(data, dict):
-        raise UserError(f"{path}: expected a mapping, got {type(data).__name__}", f"correct {path}")
-    return data
-
-
-def _merge(given: dict[str, Any], path: Path) -> dict[str, Any]:
-    config = json.loads(json.dumps(DEFAULTS)) | {"parent": ""}
-    for key, value in given.items():
-        if key not in config:
-            raise UserError(f"{path}: {key}: no such setting", f"one of {', '.join(config)}")
-        if key in ("limits", "agent"):
-            unknown = (value or {}).keys() - config[key].keys()
-            if unknown:
-                raise UserError(f"{path}: {key}.{min(unknown)}: no such setting", f"one of {', '.join(config[key])}")
-            config[key] |= value or {}
-        else:
-            config[key] = value
-    if config["confirm_rounds"] < 4 or config["confirm_rounds"] % 2 or config["screen_rounds"] < 2:
-        raise UserError(f"{path}: expected screen_rounds of at least 2 and an even confirm_rounds of at least 4",
-                        f"correct {path}")
-    return config
-
-
-def init(file: Path, name: str, config_file: Path | None = None) -> Path:
-    """Copy the parent, freeze the configuration. Raises UserError where the run exists or the parent does not."""
-    import yaml
-    folder = RESEARCH_DIR / name
-    if not file.is_file():
-        raise UserError(f"{file}: no such file", "name a submission, for example submissions/v01_compact_wy.py")
-    if folder.exists():
-        raise UserError(f"{folder} exists", f"./kit research run {name}, or init with another --name")
-    config = _merge(_yaml(config_file) if config_file else {}, config_file or folder)
-    config["parent"] = str(file.resolve())
-    write_whole(folder / "attempts" / "0000" / "submission.py", file.read_bytes())
-    write_whole(folder / "program.md", PROGRAM)
-    write_whole(folder / "ideas.md", IDEAS)
-    write_whole(folder / "config.yml", CONFIG_HEAD + yaml.safe_dump(config, sort_keys=False))
-    return folder
-
-
-def existing(name: str) -> Path:
-    folder = Path(name) if "/" in name else RESEARCH_DIR / name
-    if not (folder / "config.yml").exists():
-        found = sorted(p.parent.name for p in RESEARCH_DIR.glob("*/config.yml"))
-        raise UserError(f"no research run {name}", f"one of {', '.join(found)}" if found
-                        else "./kit research init submissions/v01_compact_wy.py --name " + name)
-    return folder
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One supervisor a run. The lock goes with the process that holds it; what is written in it is for people."""
-    with open(folder / "LOCK", "a+") as f:
-        try:
-            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            f.seek(0)
-            raise UserError(f"{folder.name} is being run by process {(f.read().split() or ['?'])[0]}",
-                            f"./kit research stop {folder.name}", LOCKED) from None
-        f.truncate(0)
-        with contextlib.suppress(OSError):
-            f.write(f"{os.getpid()} {Path('/proc/sys/kernel/random/boot_id').read_text()}")
-            f.flush()
-        yield
-
-
-def attempt_dir(folder: Path, number: int) -> Path:
-    return folder / "attempts" / f"{number:04d}"
-
-
-# ---------------------------------------------------------------- more than one GPU
-
-class OnExecutor:
-    """An evaluator on whatever GPU an executor has free: the supervisor itself needs none."""
-
-    def __init__(self, executor: Executor, spec: str, config: dict[str, Any]):
-        self.submit, self.spec, self.config = executor.submit, spec, config
-
-    def env(self) -> dict[str, str]:
-        return self.submit(_env, self.spec, self.config).result()
-
-    def floors(self) -> dict[str, float]:
-        return self.submit(_floors, self.spec, self.config).result()
-
-    def check(self, file: Path, on_run: evaluators.Sink) -> None:
-        for r in self.submit(_check, self.spec, self.config, file.name, file.read_bytes()).result():
-            on_run(r)
-
-    def rounds(self, files: Sequence[Path], pairs: int, per_pair: int, session: str, on_run: evaluators.Sink) -> None:
-        content = {f.name: f.read_bytes() for f in files}
-        for r in self.submit(_rounds, self.spec, self.config, content, pairs, per_pair, session).result():
-            on_run(r)
-
-    def profile(self, file: Path, case: str, folder: Path) -> list[dict[str, Any]]:
-        return []
-
-
-def _env(spec: str, config: dict[str, Any]) -> dict[str, str]:
-    return evaluators.make(spec, config).env()
-
-
-def _floors(spec: str, config: dict[str, Any]) -> dict[str, float]:
-    return evaluators.make(spec, config).floors()
-
-
-def _check(spec: str, config: dict[str, Any], name: str, content: bytes) -> list[Run]:
-    runs: list[Run] = []
-    with TemporaryDirectory(prefix="qrkit-check-") as d:
-        (Path(d) / name).write_bytes(content)
-        evaluators.make(spec, config).check(Path(d) / name, runs.append)
-    return runs
-
-
-def _rounds(spec: str, config: dict[str, Any], content: dict[str, bytes], pairs: int, per_pair: int,
-            session: str) -> list[Run]:
-    runs: list[Run] = []
-    with TemporaryDirectory(prefix="qrkit-rounds-") as d:
-        for name, data in content.items():
-            (Path(d) / name).write_bytes(data)
-        evaluators.make(spec, config).rounds([Path(d) / n for n in content], pairs, per_pair, session, runs.append)
-    return runs
-
-
-def _judged(job: Job) -> tuple[Job, list[Step]]:
-    return job, gates.judge_all(job)
-
-
-def _lost(job: Job, reason: str) -> tuple[Job, list[Step]]:
-    return job, [Step("decision", {"verdict": "infra", "reason": reason})]
-
-
-# ---------------------------------------------------------------- the loop
 
 class Loop:
     """One call of `./kit research run`. `executor` None: judged in this process, stage by stage."""
@@ -217,7 +46,7 @@ class Loop:
         self.folder, self.agent, self.config, self.say = folder, agent, config, say
         self.executor, self.width = executor, width
         self.spec = evaluator_spec
-        self.evaluator: Evaluator = OnExecutor(executor, self.spec, config) if executor else \
+        self.evaluator: Evaluator = spread.OnExecutor(executor, self.spec, config) if executor else \
             evaluators.make(self.spec, config)
         self.ledger = Ledger(folder / "ledger.jsonl", folder.name)
         self.begin = time.monotonic()
@@ -227,7 +56,7 @@ class Loop:
         self.floors: dict[str, float] = {}
 
     @property
-    def state(self) -> Any:
+    def state(self) -> State:
         return self.ledger.state
 
     def run(self) -> tuple[str, str]:
@@ -304,7 +133,7 @@ class Loop:
     def _work(self) -> None:
         if self.executor:
             from harness.tune.execute import run_all
-            for job, steps in run_all(self.executor, self.width, _judged, self._jobs(), _lost):
+            for job, steps in run_all(self.executor, self.width, spread.judged, self._jobs(), spread.lost):
                 for step in steps:
                     self._record(job.attempt, step)
             return
@@ -341,10 +170,10 @@ class Loop:
         if self._asked():
             return False
         n = len(self.state.attempts)
-        if self.state.calibration is None or n - self.state.calibrated_at >= self.config["recalibrate_every"]:
-            if not self.calibrate():
-                self.stopping = ("evaluator", "a file is called faster or slower than itself, twice in a row")
-                return False
+        due = self.state.calibration is None or n - self.state.calibrated_at >= self.config["recalibrate_every"]
+        if due and not self.calibrate():
+            self.stopping = ("evaluator", "a file is called faster or slower than itself, twice in a row")
+            return False
         if self.state.needs_retime or len(self.state.kept) - self.state.audited_keeps >= self.config["audit_every"]:
             self.audit()
         return True
@@ -380,7 +209,9 @@ class Loop:
 
     def _margins(self, number: int) -> dict[str, str]:
         """Worst residuals of a file by shape, as text."""
-        path = attempt_dir(self.folder, number) / "runs.jsonl" if number else self.folder / "calibrations" / "0001.jsonl"
+        path = self.folder / "calibrations" / "0001.jsonl"
+        if number != BASELINE:
+            path = attempt_dir(self.folder, number) / "runs.jsonl"
         if not path.exists():
             return {}
         found: dict[str, str] = {}
@@ -415,10 +246,9 @@ class Loop:
             self.ledger.append("agent", attempt=a.number, **told)
         if "new" not in a.gates:
             for step in self._entry_gates(a, told, log):
-                self._record(a.number, step)
-                if step.event == "decision":
-                    return
-        elif fall := next((g for g in a.gates.values() if not g["ok"] and g["gate"] in ("capture", "new")), None):
+                if step.fields["gate"] not in a.gates:
+                    self._record(a.number, step)
+        if fall := next((g for g in a.gates.values() if not g["ok"] and g["gate"] in ("capture", "new")), None):
             self._record(a.number, Step("decision", {"verdict": fall["verdict"], "reason": fall["detail"]}))
             return
         runs = read_runs(log / "runs.jsonl", warn=False) if (log / "runs.jsonl").exists() else []
@@ -489,25 +319,21 @@ class Loop:
 
     def _entry_gates(self, a: Attempt, told: Event, log: Path) -> Iterator[Step]:
         """Capture, then no-op and duplicate; nothing is spent on what falls here."""
-        def fall(gate: str, verdict: str, detail: str) -> Iterator[Step]:
-            yield gates.failed(gate, verdict, detail)
-            yield Step("decision", {"verdict": verdict, "reason": detail})
-
         how = "timed out" if told["timed_out"] else f"exit status {told['rc']}"
         said = how + (f": {told['said']}" if told["said"] else "")
         if told["broken_off"]:
-            yield from fall("capture", "interrupted", "broken off by a person")
+            yield gates.failed("capture", "interrupted", "broken off by a person")
             return
         if told["capture"]:
-            yield from fall("capture", "agent_error" if told["rc"] else "broken",
+            yield gates.failed("capture", "agent_error" if told["rc"] else "broken",
                             told["capture"] + (f" ({said})" if told["rc"] else ""))
             return
         source = (log / "submission.py").read_text(encoding="utf-8")
         parent = (attempt_dir(self.folder, a.parent) / "submission.py").read_text(encoding="utf-8")
         own = gates.fingerprint(source)
         if own == gates.fingerprint(parent):
-            yield from (fall("capture", "agent_error", said) if told["rc"] else
-                        fall("new", "noop", "the code is the parent's"))
+            yield gates.failed("capture", "agent_error", said) if told["rc"] else \
+                gates.failed("new", "noop", "the code is the parent's")
             return
         yield gates.passed("capture")
         diff = gates.shingles(gates.changed(parent, source))
@@ -516,11 +342,11 @@ class Loop:
             if not (path / "submission.py").exists():
                 continue
             if gates.fingerprint((path / "submission.py").read_text(encoding="utf-8")) == own:
-                yield from fall("new", "duplicate", f"the code is attempt {earlier.number}'s ({earlier.verdict})")
+                yield gates.failed("new", "duplicate", f"the code is attempt {earlier.number}'s ({earlier.verdict})")
                 return
             if earlier.verdict in REJECTED and diff and gates.alike(diff, gates.shingles(
                     (path / "diff.patch").read_text(encoding="utf-8").splitlines())) >= ALIKE:
-                yield from fall("new", "duplicate", f"the change is attempt {earlier.number}'s ({earlier.verdict})")
+                yield gates.failed("new", "duplicate", f"the change is attempt {earlier.number}'s ({earlier.verdict})")
                 return
         yield gates.passed("new")
 
@@ -546,7 +372,8 @@ class Loop:
             write_whole(log / "gates.json", json.dumps(list(a.gates.values()), indent=1))
             write_whole(log / "note.md", f"# {number} {a.title}\n\n{fields['verdict']}: {fields['reason']}\n\n"
                         f"{fields['lesson']}\n")
-            self.say(f"{number:4d}  {fields['verdict']:11s} {a.title or '-'}: {' '.join(fields['reason'].split())[:150]}")
+            why = " ".join(fields["reason"].split())[:150]
+            self.say(f"{number:4d}  {fields['verdict']:11s} {a.title or '-'}: {why}")
         self.ledger.append(step.event, attempt=number, **fields)
 
     def _remote(self, file: Path) -> Step:
@@ -614,13 +441,15 @@ class Loop:
                 runs, path, s = self._time([file, copy], "calibrations")
             rounds = rounds_of(runs, copy.name, file.name, per_pair)
             if len(rounds.d) < 2:
-                raise UserError("calibration: fewer than two rounds at a steady clock", "see that nothing else runs here", 3)
+                raise UserError("calibration: fewer than two rounds at a steady clock",
+                                "see that nothing else runs on this device", 3)
             geo, shapes, verdict = calibration(rounds, self.config["min_gain"])
-            self.ledger.append("calibrate", epoch=self.state.epoch, rounds=len(rounds.d), aa_geo_p90=geo,
-                               aa_shape_p90=shapes, verdict=verdict, file=str(path.relative_to(self.folder)), s=round(s, 2))
-            if not self.state.base_ns:
+            if not self.state.base_ns:  # then nothing is better yet, and the file is the baseline
                 score, times = score_ns(runs, file.name)
                 self.ledger.append("baseline", attempt=BASELINE, sha=runs[0].sha, score_ns=score, shapes=times)
+            self.ledger.append("calibrate", epoch=self.state.epoch, rounds=len(rounds.d), aa_geo_p90=geo,
+                               aa_shape_p90=shapes, verdict=verdict, s=round(s, 2),
+                               file=str(path.relative_to(self.folder)))
             self.say(f"A/A: a margin of {100 * self._rule().margin:.2f} % from {len(rounds.d)} rounds")
             if verdict == "ok":
                 return True
@@ -652,13 +481,13 @@ class Loop:
             if n == BASELINE:
                 continue
             rounds = rounds_of(runs, f.name, base, per_pair)
-            from harness import stats
             e = stats.paired(rounds.g)
             rel[n], shapes[n] = statistics.median(rounds.g), rounds.shape_means()
             hi[n] = e.mean + e.half_width(0.10)
         self.ledger.append("audit", epoch=state.epoch, rounds=self.config["confirm_rounds"], rel=rel, shapes=shapes,
                            ci95_hi=hi, score_ns=score, file=str(path.relative_to(self.folder)), s=round(s, 2))
-        self.say(f"audit: attempt {self.state.best} is best, {percent(self.state.rel[self.state.best])} on the baseline")
+        best = self.state.best
+        self.say(f"audit: attempt {best} is best, {percent(self.state.rel[best])} on the baseline")
 
 
 def lesson(fields: Event) -> str:

@@ -11,8 +11,8 @@ from harness.cases import ROOT
 from harness.errors import UserError
 from harness.research.decide import percent
 from harness.research.evaluators import Evaluator
+from harness.research.folder import attempt_dir
 from harness.research.ledger import BASELINE, State
-from harness.research.loop import attempt_dir
 from harness.results import Run, append_runs, read_runs
 
 SUBMISSIONS = ROOT / "submissions"
@@ -31,9 +31,10 @@ def with_header(source: str, title: str, parent: str) -> str:
 
 
 def promote(folder: Path, state: State, number: int, evaluator: Evaluator, config: dict[str, Any],
-            submissions: Path | None = None, runs_dir: Path | None = None, records: Path | None = None) -> tuple[Path, Path]:
+            submissions: Path | None = None, runs_dir: Path | None = None,
+            records: Path | None = None) -> tuple[Path, Path]:
     """(submissions/vNN_idea.py, its record). Raises UserError where the attempt was not kept, the evaluator is a fake,
-    or the promoted file is no faster than the file that the run began with."""
+    or the file that the run began with has changed since."""
     from harness.record import make_record
     submissions = submissions or SUBMISSIONS
     a = state.attempts.get(number)

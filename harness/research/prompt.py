@@ -15,13 +15,13 @@ PROFILE, HISTORY, FAILURE = 2_000, 8, 1_000  # bytes, attempts, bytes
 
 TASK = """\
 # Task
-Make `submission.py` in this folder faster. It holds `custom_kernel(data)`: data is A, (batch, n, n) float32 on the GPU;
-it returns (H, tau), (batch, n, n) and (batch, n) float32, the compact Householder QR as `torch.geqrf` gives it: R in the
-upper triangle of H, the reflectors' tails below the unit diagonal.
+Make `submission.py` in this folder faster. It holds `custom_kernel(data)`: data is A, (batch, n, n) float32 on the
+GPU; it returns (H, tau), (batch, n, n) and (batch, n) float32, the compact Householder QR as `torch.geqrf` gives it: R
+in the upper triangle of H, the reflectors' tails below the unit diagonal.
 Right is: ||R - Q'A||_1 <= 20 n eps32 ||A||_1 and ||Q'Q - I||_1 <= 100 n eps32, for each matrix (`reference.py`).
 The score is the geometric mean of the times on {count} ranked shapes: every shape has the same weight.
 The file stays self-contained (torch, triton, the standard library, CUDA by torch.utils.cpp_extension) and keeps its
-first two lines. The letters that spell the CUDA word for a queue of work are refused by the server anywhere in the file.
+first two lines. The letters that spell CUDA's word for a queue of work are refused by the server anywhere in the file.
 
 # How it is judged
 Nothing that you measure counts. A trusted parent process draws secret inputs, sends them to a fresh process, checks
@@ -39,7 +39,7 @@ family: one of %s.
 
 MODES = {"exploit": "Improve the best file further, where it loses most.",
          "explore": "Try something of the family below: few attempts were made there.",
-         "fork": "This parent is not the best overall, but the fastest on the focus shape: build on what it does there.",
+         "fork": "This parent is not the best overall, but the fastest on the focus shape: build on that.",
          "merge": "Bring the change of attempt {other} (other.py) into this parent: they speed up different shapes."}
 
 

@@ -7,7 +7,8 @@ whose submissions are judged again under the present harness. A step:
 
     {title: wider panel, family: panel, patch: patches/01.diff}   a unified diff on whatever the parent is, or
     {title: fused T,     family: T,     file: files/02.py}        a whole file, or
-    {title: NB = 64,     edit: [["NB = 32", "NB = 64"]]}          text for text, or nothing of these: a no-op
+    {title: NB = 64,     edit: [["NB = 32", "NB = 64"]]}          text for text, or
+    {title: NB = 64,     sub: [["^NB = .*", "NB = 64"]]}          pattern for text, or nothing of these: a no-op
     {sleep_s: 2, rc: 1, stderr: boom, idea: "{not json"}          whatever else an agent may do
 """
 from __future__ import annotations
@@ -31,7 +32,7 @@ def load(path: Path) -> dict[str, Any]:
 
 def _load(path: Path) -> dict[str, Any]:
     if path.is_dir():
-        attempts = sorted((path / "attempts").glob("[0-9]*"))
+        attempts = sorted(p for p in (path / "attempts").glob("[0-9]*") if p.name != "0000")  # that is the parent
         if not attempts:
             raise ValueError("holds no attempts of a run")
         return {"evaluator": "", "steps": [
@@ -79,6 +80,11 @@ def act(step: dict[str, Any], base: Path) -> int:
             if old not in text:
                 raise ValueError(f"{old!r} is not in the parent")
             target.write_text(text.replace(old, new))
+        for pattern, new in step.get("sub", []):
+            text, count = re.subn(pattern, new.replace("\\", r"\\"), target.read_text(), flags=re.M)
+            if not count:
+                raise ValueError(f"{pattern!r} matches nothing in the parent")
+            target.write_text(text)
     except ValueError as e:
         print(e, file=sys.stderr)
         return 1

@@ -5,12 +5,13 @@ import csv
 import io
 import math
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 from harness.research.decide import percent
-from harness.research.ledger import BASELINE, VERDICTS, Attempt, State, write_whole
+from harness.research.ledger import BASELINE, VERDICTS, Attempt, State, device_s, write_whole
 from harness.results import geomean
 from harness.show import duration
 
@@ -36,8 +37,9 @@ def points(state: State) -> list[dict[str, Any]]:
             rel = state.rel.get(a.parent, math.nan) + a.gain
         if a.verdict == "kept" and state.rel.get(a.number, 1.0) < state.rel.get(best, 0.0):
             best = a.number
+        gain = None if a.gain is None else 100 * math.expm1(a.gain)
         rows.append({"attempt": a.number, "parent": a.parent, "mode": a.mode, "family": a.family, "title": a.title,
-                     "verdict": a.verdict or "undecided", "gain_pct": None if a.gain is None else 100 * math.expm1(a.gain),
+                     "verdict": a.verdict or "undecided", "gain_pct": gain,
                      "geomean_ns": None if rel is None or rel != rel else base * math.exp(rel),
                      "best_ns": base * math.exp(state.rel.get(best, 0.0)), "best": best, "epoch": a.epoch,
                      "review": a.review})
@@ -62,9 +64,11 @@ def headline(state: State) -> str:
     rel = state.rel[state.best]
     a = state.attempts[state.best]
     audit = state.audits[-1] if state.audits and str(state.best) in state.audits[-1]["rel"] else None
-    how = f"in an audit of {audit['rounds']} rounds (CI to {percent(audit['ci95_hi'][str(state.best)])})" if audit else \
-        "by adding up single comparisons; no audit yet"
-    return f"Attempt {state.best}, {a.title or 'without a title'}: {percent(rel)} on the baseline, {how}, {state.epoch}."
+    how = "by adding up single comparisons; no audit yet"
+    if audit:
+        how = f"in an audit of {audit['rounds']} rounds (CI to {percent(audit['ci95_hi'][str(state.best)])})"
+    title = a.title or "without a title"
+    return f"Attempt {state.best}, {title}: {percent(rel)} on the baseline, {how}, {state.epoch}."
 
 
 def _row(a: Attempt) -> str:
@@ -84,8 +88,9 @@ def markdown(folder: Path, state: State, rows: list[dict[str, Any]], parent: str
     if state.stopped:
         out.append(f"Stopped by the rule {state.stopped['rule']}: {state.stopped['why']}.")
     counts = Counter(a.verdict or "undecided" for a in attempts)
-    out += ["", f"{len(attempts)} attempts: " + ", ".join(f"{counts[v]} {v}" for v in (*VERDICTS, "undecided") if counts[v])
-            + ".", "", "## Attempts", "", "| # | parent | mode | family | title | verdict | change | why |",
+    told = ", ".join(f"{counts[v]} {v}" for v in (*VERDICTS, "undecided") if counts[v])
+    out += ["", f"{len(attempts)} attempts" + (f": {told}" if told else "") + ".", "", "## Attempts", "",
+            "| # | parent | mode | family | title | verdict | change | why |",
             "| ---: | ---: | --- | --- | --- | --- | ---: | --- |", *(_row(a) for a in reversed(attempts))]
     if state.kept:
         out += ["", "## Ladder", "", "| # | parent | title | against its parent | against the baseline |",
@@ -111,10 +116,9 @@ def markdown(folder: Path, state: State, rows: list[dict[str, Any]], parent: str
         mine = [a for a in attempts if a.verdict == v]
         if mine:
             called = [a.called for a in mine if a.called]
-            device = sum(m.get("s", 0) for a in mine for m in a.measures.values()) + sum(
-                g.get("ms", 0) / 1e3 for a in mine for k, g in a.gates.items() if k in ("build", "tests", "probes", "floor"))
-            out.append(f"| {v} | {len(mine)} | {sum(c['tokens'].get(k, 0) for c in called for k in ('in', 'out'))} | "
-                       f"{sum(c['usd'] for c in called):.2f} | {sum(c['wall_s'] for c in called):.0f} s | {device:.0f} s |")
+            tokens = sum(c["tokens"].get(k, 0) for c in called for k in ("in", "out"))
+            out.append(f"| {v} | {len(mine)} | {tokens} | {sum(c['usd'] for c in called):.2f} | "
+                       f"{sum(c['wall_s'] for c in called):.0f} s | {sum(map(device_s, mine)):.0f} s |")
     out += ["", f"In all {state.usd:.2f} dollars, {state.tokens} tokens, {state.agent_s:.0f} s of agents, "
             f"{state.gpu_s:.0f} s on the device, calibrations and audits included."]
     reviews = [a for a in attempts if a.review or a.verdict == "flagged"]
@@ -155,8 +159,9 @@ class _Picture:
 
     def mark(self, x: float, y: float, verdict: str, title: str) -> None:
         colour = COLOUR.get(verdict, COLOUR["other"])
+        hollow = f'<circle r="4" fill="white" stroke="{colour}" stroke-width="1.4"/>'
         shape = (f'<circle r="4.5" fill="{colour}"/>' if verdict == "kept" else
-                 f'<circle r="4" fill="white" stroke="{colour}" stroke-width="1.4"/>' if verdict in ("same", "slower") else
+                 hollow if verdict in ("same", "slower") else
                  f'<path d="M0,-5L5,4H-5Z" fill="{colour}"/>' if verdict in ("flagged", "review") else
                  f'<path d="M-4,-4L4,4M-4,4L4,-4" stroke="{colour}" stroke-width="1.6"/>')
         self.parts.append(f'<g class="attempt {verdict}" transform="translate({x:.1f},{y:.1f})">{shape}'
@@ -213,7 +218,7 @@ def svg(state: State, rows: list[dict[str, Any]], floors: dict[str, float], targ
         pic.line(x(n + 0.5), TOP, x(n + 0.5), TOP + H, "#999", "2 3")
         pic.text(x(n + 0.5) + 3, TOP + H - 6, what, colour="#777")
     breaks = [0, *(n for n, what in state.marks if what.startswith("epoch")), count]
-    for start, end in zip(breaks, breaks[1:], strict=False):  # a new epoch is a new line
+    for start, end in pairwise(breaks):  # a new epoch is a new line
         part = [(x(start), y(base if start == 0 else rows[start]["best_ns"]))] if start < len(rows) else []
         part += [(x(r["attempt"]), y(r["best_ns"])) for r in rows[start:end]]
         if part:
@@ -230,7 +235,7 @@ def svg(state: State, rows: list[dict[str, Any]], floors: dict[str, float], targ
 
 
 def _small(pic: _Picture, state: State, rows: list[dict[str, Any]], case: str, left: float, top: float) -> None:
-    """The best file's time on one shape, over the attempts; logarithmic, each panel to its own scale of at least 5 %."""
+    """The best file's time on one shape, over the attempts; logarithmic, each to its own scale of at least 5 %."""
     rel = [0.0, *(state.shapes.get(r["best"], {}).get(case, 0.0) for r in rows)]
     low, high = min(rel), max(rel)
     low, high = (low, high) if high - low > 0.05 else ((low + high) / 2 - 0.025, (low + high) / 2 + 0.025)
