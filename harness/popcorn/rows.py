@@ -110,7 +110,7 @@ def _times(tokens: list[str], *names: str) -> dict[str, float]:
 
 def _unit(word: str) -> float:
     """Nanoseconds of a unit. Both micro signs are in use; a damaged one is still micro: the others are ASCII."""
-    return UNITS.get(re.sub("^[µμ\ufffd]+", "u", word), 0.0)
+    return UNITS.get(re.sub(r"^[\u00b5\u03bc\ufffd]+", "u", word), 0.0)
 
 
 def public_text(text: str) -> str:

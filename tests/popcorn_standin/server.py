@@ -37,7 +37,7 @@ class Scenario:
     no_runs: bool = False  # the runner broke, the job "succeeded"
     secret_fails: bool = False
     job: tuple[str, str] | None = None  # final status and error, instead of the natural ones
-    race: bool = False  # done while the job is still running, for one poll
+    race: int = 0  # polls for which a submission is done while its job is still running
     polls: int = 2  # answered before the job is final
     hold: threading.Event = field(default_factory=_set)  # the job ends only once it is set
     old: bool = False  # no result, no diagnostics
@@ -179,8 +179,8 @@ class Server:
             return doc | {"done": not s.sse_cut, "runs": [] if s.sse_cut else self.stages(row["mode"]), "job": None,
                           "runner_queue": None}
         over = row["polls"] > s.polls and s.hold.is_set()
-        racing = over and s.race and not row.get("raced")
-        row["raced"] = row.get("raced") or racing
+        row["raced"] = row.get("raced", 0) + over
+        racing = over and row["raced"] <= s.race
         words = ["pending", "running", "running"]
         status, error = words[min(row["polls"], 3) - 1], None
         runs = self.stages(row["mode"]) if over else []
