@@ -22,6 +22,8 @@ import pytest
 
 from harness import cli
 from harness.cases import ROOT, load_task
+from harness.popcorn import verdict
+from harness.popcorn.verdict import Verdict
 from harness.results import Run, append_runs, file_sha, geomean, read_runs
 from tests.popcorn_standin.server import ID, SECRET_NS, USER, Scenario, Server, mean_ns
 
@@ -69,14 +71,15 @@ class Kit:
         self.install("popcorn")
 
     def install(self, name: str) -> None:
-        """--version is answered by the shell: half of the stand-in's time would go into starting Python for it."""
+        """--version and --help are answered by the shell: most of the stand-in's time would go into starting Python."""
         program = self.bin / name
         program.write_text(f"""#!/bin/sh
-case "$1 $STANDIN_GENERATION" in
-  "--version A") v=1.3.10;; "--version B") v=1.3.23;; "--version C") v=1.3.27;; "--version D") v=1.4.2;;
+case $STANDIN_GENERATION in A) v=1.3.10;; B) v=1.3.23;; C) v=1.3.27;; D) v=1.4.2; new="--local --profile";; esac
+case "$1 $2" in
+  "--version ") echo "popcorn-cli ${{STANDIN_VERSION:-$v}}";;
+  "submit --help") printf '      %s\\n' "--gpu <GPU>" --profile-brev --no-tui $new;;
   *) exec "{sys.executable}" -S "{ROOT}/tests/popcorn_standin/popcorn" "$@"
 esac
-echo "popcorn-cli ${{STANDIN_VERSION:-$v}}"
 """)
         program.chmod(0o755)
 
@@ -567,6 +570,18 @@ def test_a_stream_that_is_cut_is_network_and_not_waited_for(make):
 
 def test_an_old_program_is_warned_about(make):
     assert "popcorn-cli 1.3.17, generation B is old" in make().submit("test", STANDIN_VERSION="1.3.17").err
+
+
+@pytest.mark.parametrize(("scenario", "expected"), [
+    (Scenario(), Verdict.PASSED), (Scenario(fails=(1,)), Verdict.FAILED), (Scenario(crash=2), Verdict.CRASHED),
+    (Scenario(timeout=True), Verdict.TIMEOUT), (Scenario(no_runs=True), Verdict.INFRA)])
+@pytest.mark.parametrize("mode", ["test", "benchmark"])
+def test_the_printed_report_alone_gives_the_same_verdict(scenario, expected, mode):
+    """What remains where the server's record cannot be had."""
+    server = Server(scenario)
+    printed = "\n" + json.dumps([server.report(mode)], ensure_ascii=False)[1:-1].replace("\\n", "\n") + "\n"
+    server.http.server_close()
+    assert verdict.from_text(0, printed, "").verdict is expected
 
 
 # ------------------------------------------------------------ history, and the scripts themselves

@@ -47,7 +47,8 @@ def serve(fd):
 
     import harness.history
     import harness.lint
-    import harness.popcorn.profile  # noqa: F401
+    import harness.popcorn.profile
+    harness.popcorn.profile.task()  # task.yml, read once
     with socket.socket(fileno=fd) as channel:
         while True:
             message, ancillary, _, _ = channel.recvmsg(1 << 16, socket.CMSG_SPACE(8))
