@@ -9,7 +9,8 @@ from typing import Any
 from harness.errors import EXIT_CANNOT_RUN, EXIT_USAGE, UserError
 
 # In the order of --help. Importing one of these must not import torch: --help and lint answer at once.
-MODULES = ("check", "timing", "compare", "report", "profiling", "record", "history", "roofline", "tune", "selftest")
+MODULES = ("check", "timing", "compare", "report", "profiling", "record", "history", "roofline", "popcorn", "tune",
+           "research", "selftest")
 
 
 def parser() -> argparse.ArgumentParser:
