@@ -4,7 +4,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from typing import Any
 
 from harness.errors import EXIT_CANNOT_RUN, EXIT_USAGE, UserError
 
@@ -27,7 +26,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run one verb; 0 fine, 1 wrong answer or asked-for regression, 2 usage, 3 could not run."""
     try:
         try:
-            args: Any = parser().parse_args(argv)
+            p = parser()
+            args, rest = p.parse_known_args(argv)
+            if rest and not hasattr(args, "rest"):  # selftest hands on to pytest what it does not know
+                p.error(f"unrecognized arguments: {' '.join(rest)}")
+            args.rest = rest
         except SystemExit as e:  # argparse has said what was wrong
             return int(e.code or 0) and EXIT_USAGE
         return int(args.run(args))
