@@ -50,7 +50,8 @@ def test_help_is_quick():
 
 
 @pytest.mark.parametrize("args, code, says", [
-    (["bench", "x.py", "--nope"], 2, "unrecognized arguments: --nope"), (["check", "nope.py"], 2, "nope.py: no such file"), (["bench"], 2, "required"), (["nope"], 2, "invalid choice"),
+    (["bench", "x.py", "--nope"], 2, "unrecognized arguments: --nope"),
+    (["check", "nope.py"], 2, "nope.py: no such file"), (["bench"], 2, "required"), (["nope"], 2, "invalid choice"),
     (["bench", "{v00}", "--case", "nope"], 2, "names none of 12 cases"),
     (["check", "{v00}", "--case", "#99"], 2, "names none of 22 cases")])
 def test_usage(args, code, says, capsys):
