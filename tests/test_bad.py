@@ -65,7 +65,8 @@ def attack(path, protocol, scratch):
         if where == "probe":
             runs += check(path, [case()], probe=True, on_run=lambda r: None)
         bad = next((r for r in runs if not r.ok), runs[0])
-        return bad.status, bad.message.splitlines()[-1] if bad.message else "", told.read_text() if told.exists() else ""
+        message = bad.message.splitlines()[-1] if bad.message else ""
+        return bad.status, message, told.read_text() if told.exists() else ""
     finally:
         del os.environ["TELL"]
 
@@ -103,7 +104,8 @@ def table():
         for protocol in ("contest", "strict"):
             with tempfile.TemporaryDirectory() as scratch:
                 got, message, told = attack(path, protocol, Path(scratch))
-            cells.append(got + (f": {message}" if message else "") + (f" (found {told.splitlines()[0]})" if told else ""))
+            found = f" (found {told.splitlines()[0]})" if told else ""
+            cells.append(got + (f": {message}" if message else "") + found)
         signs = ", ".join(sorted({f.rule for f in lint(path) if f.severity != "notice"})) or "-"
         print(f"| {path.stem} | {header(path)[0]} | {cells[0]} | {cells[1]} | {signs} |".replace("\n", " "), flush=True)
 
