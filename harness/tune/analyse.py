@@ -36,7 +36,8 @@ def analyse(table: Table, meta: dict[str, Any], *, seed: int = 0, resamples: int
     """
     dropped = [p.key for p, ok in zip(table.points, table.usable, strict=True) if not ok]
     if not table.usable.any():
-        raise UserError("nothing has a time: every backend failed at every point", "see the status column of raw.csv", 3)
+        raise UserError("nothing has a time: every backend failed at every point",
+                        "see the status column of raw.csv", 3)
     table = table.take(table.usable)
     units = int(meta["device"]["units"])
     study = Study(table, units, seed, resamples)

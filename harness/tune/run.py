@@ -57,13 +57,12 @@ def measured(args: argparse.Namespace) -> int:
                         "--passes 2, or --grid quick for a smoke test")
     if args.budget is not None and args.budget <= 0:
         raise UserError(f"--budget {args.budget:g}: expected minutes above 0", "--budget 10")
-    backends = discover([x for x in args.backends.split(",") if x] if args.backends else [])
+    backends = discover([x for x in args.backends.split(",") if x]) if args.backends else []
     resumed = _resumed(args)
     if resumed:
-        backends_known = Plan.load(resumed / "plan.json").backends
-        if backends_known[0].fake or args.resume is not None:
-            backends = [_current(b) for b in backends_known] + [
-                b for b in backends if args.backends and b.id not in {x.id for x in backends_known}]
+        known = [_current(b) for b in Plan.load(resumed / "plan.json").backends]
+        backends = known + [b for b in backends if b.id not in {x.id for x in known}] * (args.top_up is not None)
+    backends = backends or discover([])
     executor, width, device = _where(args, backends[0].fake)
     with executor:
         plan = _plan(args, backends, device, resumed)
