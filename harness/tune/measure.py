@@ -111,8 +111,8 @@ def conditions(fake: bool) -> dict[str, Any]:
 
 
 def _nvidia_smi() -> dict[str, Any]:
-    fields = ("clocks.sm", "temperature.gpu", "power.draw", "clocks_throttle_reasons.hw_slowdown",
-              "clocks_throttle_reasons.hw_thermal_slowdown", "clocks_throttle_reasons.sw_thermal_slowdown")
+    fields = ("clocks.sm", "temperature.gpu", "power.draw", "clocks_event_reasons.hw_slowdown",
+              "clocks_event_reasons.hw_thermal_slowdown", "clocks_event_reasons.sw_thermal_slowdown")
     try:
         text = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, timeout=10, check=True).stdout.splitlines()[0]
