@@ -36,6 +36,7 @@ from harness.results import Run, read_runs
 
 REJECTED = ("same", "slower", "wrong", "broken", "flagged", "rejected")  # a diff like theirs is a repeat
 ALIKE = 0.95
+NOISY = 0.05  # an A/A margin above it hides what most changes bring
 
 
 class Loop:
@@ -188,19 +189,26 @@ class Loop:
         number = len(self.state.attempts) + 1
         a = choose.assign(self.state, number, self.floors)
         log = attempt_dir(self.folder, number)
-        text = self._prompt(a, number)
+        idea = self._idea()
+        text = self._prompt(a, number, idea)
         write_whole(log / "prompt.md", text)
         self.ledger.append("attempt", attempt=number, parent=a.parent, other=a.other, mode=a.mode, family=a.family,
-                           focus=a.focus, agent=self.agent.name, bytes=len(text.encode()),
+                           focus=a.focus, agent=self.agent.name, idea=idea, bytes=len(text.encode()),
                            prompt_sha=hashlib.sha256(text.encode()).hexdigest()[:12])
         return self.state.attempts[number]
 
-    def _prompt(self, a: choose.Assignment, number: int) -> str:
-        def text(name: str) -> str:
-            path = self.folder / name
-            return path.read_text(encoding="utf-8") if path.exists() else ""
-        idea = next((line[6:].strip() for line in text("ideas.md").splitlines() if line.startswith("- [ ] ")), "")
-        program = text("program.md").removeprefix(PROGRAM)
+    def _read(self, name: str) -> str:
+        path = self.folder / name
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def _idea(self) -> str:
+        """The first unchecked line of the backlog that no attempt was handed; the file is its owner's, and stays."""
+        given = {e.get("idea") for e in self.ledger.events if e["event"] == "attempt"}
+        lines = [x[6:].strip() for x in self._read("ideas.md").splitlines() if x.startswith("- [ ] ")]
+        return next((x for x in lines if x not in given), "")
+
+    def _prompt(self, a: choose.Assignment, number: int, idea: str) -> str:
+        program = self._read("program.md").removeprefix(PROGRAM)
         remote = [g["detail"] for x in self.state.attempts.values() for n, g in x.gates.items()
                   if n == "remote" and not g["ok"]]
         return prompt.render(self.state, a, number, program=program, idea=idea, margin=self._rule().margin,
@@ -284,6 +292,8 @@ class Loop:
         diff = gates.changed(parent.read_text(encoding="utf-8"), content.decode()) if not error else []
         write_whole(log / "diff.patch", "\n".join(diff) + "\n")
         write_whole(log / "idea.json", json.dumps(idea))
+        family = idea.get("family", "")
+        family = family if family in choose.FAMILIES or not family else "other"
         default = self.config["agent"]["usd_per_call_default"]
         if call.usd is None and not default and self.agent.steps is None and self.config["limits"]["usd"] is not None:
             self.say("warning: what a call costs is unknown, so limits.usd does not bind; next: set "
@@ -295,7 +305,7 @@ class Loop:
             "sha": hashlib.sha256(content).hexdigest()[:12] if not error else "",
             "changed_lines": sum(x[:1] in "+-" and x[:3] not in ("+++", "---") for x in diff),
             "hunks": sum(x.startswith("@@") for x in diff), "title": idea.get("title", ""),
-            "family": idea.get("family", ""), "said": "" if call.rc == 0 else "".join(last)[:300]}))
+            "family": family, "said": "" if call.rc == 0 else "".join(last)[:300]}))
         shutil.rmtree(work, ignore_errors=True)
 
     def _prepare(self, work: Path, a: Attempt, parent: Path) -> None:
@@ -451,6 +461,9 @@ class Loop:
                                aa_shape_p90=shapes, verdict=verdict, s=round(s, 2),
                                file=str(path.relative_to(self.folder)))
             self.say(f"A/A: a margin of {100 * self._rule().margin:.2f} % from {len(rounds.d)} rounds")
+            if geo > NOISY:
+                self.say("warning: this machine calls two equal files that far apart; next: see that nothing else runs "
+                         "here, or raise confirm_rounds in config.yml")
             if verdict == "ok":
                 return True
         return False

@@ -1,6 +1,7 @@
 """report.md, progress.csv and progress.svg, made anew from the ledger each time and never read back."""
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import math
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from harness.cases import ROOT
 from harness.research.decide import percent
 from harness.research.ledger import BASELINE, VERDICTS, Attempt, State, device_s, write_whole
 from harness.results import geomean
@@ -124,6 +126,8 @@ def markdown(folder: Path, state: State, rows: list[dict[str, Any]], parent: str
     reviews = [a for a in attempts if a.review or a.verdict == "flagged"]
     if reviews:
         out += ["", "## For a person to look at", "", *(f"- {a.number} {a.title}: {a.reason}" for a in reviews)]
+    with contextlib.suppress(ValueError):
+        parent = str(Path(parent).relative_to(ROOT))
     agents = list(dict.fromkeys(a.agent_name for a in attempts))
     again = "; ".join(f"`./kit research run NAME --agent '{a}'`" for a in agents) or "no attempt was made"
     out += ["", "## Again", "", f"`./kit research init {parent} --name NAME`, then {again}. "
