@@ -164,6 +164,8 @@ def test_equal_files_called_different_stop_the_run(run, monkeypatch):
     monkeypatch.setattr(evaluators.Fake, "rounds", biased)
     rule, state, _ = run([mark("fast1")])
     assert rule == "evaluator" and not state.attempts
+    rule, state, _ = run([mark("fast1")])
+    assert rule == "evaluator" and not state.attempts, "as long as it lasts"
     from harness.research.choose import EXIT_OF
     assert EXIT_OF[rule] == 4
 
@@ -317,6 +319,7 @@ def test_another_driver_is_another_epoch(run):
     _, state, place = run([mark("fast1"), mark("fast2"), mark("plain")], other)
     events = [e["event"] for e in read(place / "ledger.jsonl")]
     again = events[events.index("epoch"):]
+    assert state.marks[0] == (2, "epoch e2")
     assert again.index("audit") < again.index("attempt"), "timed again before anything else"
     assert state.epoch == "e2" and state.best == 1, "attempt 2 was best under the old driver"
     assert state.attempts[3].parent == 1

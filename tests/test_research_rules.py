@@ -53,6 +53,8 @@ def test_a_torn_last_line_is_cut_off_and_any_other_bad_line_is_named(ledger, cap
     whole = ledger.path.read_bytes()
     ledger.path.write_bytes(whole + b'{"v":1,"event":"att')
     assert len(read(ledger.path)) == len(ledger.events)
+    assert ledger.path.read_bytes() != whole, "a reader leaves alone what may be just being written"
+    assert Ledger(ledger.path, "r").state == ledger.state
     assert "torn by a crash" in capsys.readouterr().err
     assert ledger.path.read_bytes() == whole
     lines = whole.splitlines(keepends=True)

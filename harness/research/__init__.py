@@ -20,10 +20,11 @@ from harness.errors import EXIT_OK, UserError
 def register(verbs: Any) -> None:
     p = verbs.add_parser(
         "research", help="let a coding agent improve a submission, and keep what a fair measurement confirms",
-        description="A loop outside any agent: one focused change an attempt, judged by tests, probes and interleaved "
-                    "timing against its parent; every step in a ledger, so that a run can be stopped, resumed and "
-                    "replayed. Exit codes: 0 stopped by a rule, 3 STOP or Ctrl-C, 4 evaluator broken, 5 agent broken, "
-                    "6 locked, 2 usage.",
+        description="A loop outside any agent: one focused change an attempt, judged by tests, probes and interleaved\n"
+                    "timing against its parent; every step in a ledger, so that a run can be stopped, resumed and\n"
+                    "replayed.\n\n"
+                    "exit codes: 0 stopped by a rule, 2 usage, 3 STOP or Ctrl-C, 4 evaluator broken, 5 agent broken,\n"
+                    "            6 another process runs it",
         epilog="example: ./kit research init submissions/v01_compact_wy.py --name demo\n"
                "         ./kit research run demo --agent replay:harness/research/demo/plan.yml",
         formatter_class=argparse.RawDescriptionHelpFormatter)

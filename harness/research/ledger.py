@@ -229,8 +229,9 @@ def fold(events: list[Event]) -> State:
     return state
 
 
-def read(path: Path) -> list[Event]:
-    """All events. A torn last line is cut off, with a warning; any other bad line is a UserError with its number."""
+def read(path: Path, mend: bool = False) -> list[Event]:
+    """All events but a torn last line; any other bad line is a UserError with its number. mend: cut the torn line off
+    the file, with a warning (for the holder of the lock: to others it may be a line that is just being written)."""
     raw = path.read_bytes() if path.exists() else b""
     events: list[Event] = []
     at = 0
@@ -245,9 +246,10 @@ def read(path: Path) -> list[Event]:
         except (ValueError, KeyError, TypeError):
             if at + len(line) < len(raw):
                 raise UserError(f"{path}:{number}: not an event", "correct or remove the line by hand") from None
-            print(f"warning: {path}:{number}: torn by a crash, cut off", file=sys.stderr)
-            with open(path, "r+b") as f:
-                f.truncate(at)
+            if mend:
+                print(f"warning: {path}:{number}: torn by a crash, cut off", file=sys.stderr)
+                with open(path, "r+b") as f:
+                    f.truncate(at)
             break
         events.append(e)
         at += len(line)
@@ -255,11 +257,11 @@ def read(path: Path) -> list[Event]:
 
 
 class Ledger:
-    """The file and the state that it amounts to, in step."""
+    """The file and the state that it amounts to, in step; for the one process that holds the run's lock."""
 
     def __init__(self, path: Path, run: str):
         self.path, self.run = path, run
-        self.events = read(path)
+        self.events = read(path, mend=True)
         self.state = fold(self.events)
 
     def append(self, event: str, **fields: Any) -> Event:

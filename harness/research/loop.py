@@ -52,7 +52,7 @@ class Loop:
         self.ledger = Ledger(folder / "ledger.jsonl", folder.name)
         self.begin = time.monotonic()
         self.signals = 0
-        self.recovered: set[int] = set()
+        self.warned = False  # that costs are unknown
         self.stopping: tuple[str, str] | None = None
         self.floors: dict[str, float] = {}
 
@@ -114,10 +114,9 @@ class Loop:
                             if env.get(k) != self.state.env.get(k))
             self.say(f"a new epoch: {why}")
             self.ledger.append("epoch", epoch=f"e{int(self.state.epoch[1:]) + 1}", why=why, env=env)
-        if not self.state.base_ns and fresh:
+        if not self.state.base_ns:
             self._check_parent()
         for a in self.state.undecided:
-            self.recovered.add(a.number)
             stage = next(reversed([*((a.called and ["agent"]) or ["prompt"]), *a.gates, *a.measures]))
             self.ledger.append("recover", attempt=a.number, stage=stage)
 
@@ -171,7 +170,9 @@ class Loop:
         if self._asked():
             return False
         n = len(self.state.attempts)
-        due = self.state.calibration is None or n - self.state.calibrated_at >= self.config["recalibrate_every"]
+        last = self.state.calibration
+        due = last is None or last["verdict"] != "ok" or (
+            n - self.state.calibrated_at >= self.config["recalibrate_every"])
         if due and not self.calibrate():
             self.stopping = ("evaluator", "a file is called faster or slower than itself, twice in a row")
             return False
@@ -193,7 +194,7 @@ class Loop:
         text = self._prompt(a, number, idea)
         write_whole(log / "prompt.md", text)
         self.ledger.append("attempt", attempt=number, parent=a.parent, other=a.other, mode=a.mode, family=a.family,
-                           focus=a.focus, agent=self.agent.name, idea=idea, bytes=len(text.encode()),
+                           focus=a.focus, agent=self.agent.name, idea=idea, prompt_bytes=len(text.encode()),
                            prompt_sha=hashlib.sha256(text.encode()).hexdigest()[:12])
         return self.state.attempts[number]
 
@@ -295,7 +296,9 @@ class Loop:
         family = idea.get("family", "")
         family = family if family in choose.FAMILIES or not family else "other"
         default = self.config["agent"]["usd_per_call_default"]
-        if call.usd is None and not default and self.agent.steps is None and self.config["limits"]["usd"] is not None:
+        unknown = call.usd is None and not default and self.agent.steps is None
+        if unknown and self.config["limits"]["usd"] is not None and not self.warned:
+            self.warned = True
             self.say("warning: what a call costs is unknown, so limits.usd does not bind; next: set "
                      "agent.usd_per_call_default in config.yml")
         last = (log / "agent.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
