@@ -10,11 +10,12 @@ import json
 import os
 import sys
 from dataclasses import dataclass, field
+from math import exp
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
-from harness.results import utc_now
+from harness.results import geomean, utc_now
 
 VERSION = 1
 VERDICTS = ("kept", "same", "slower", "wrong", "broken", "flagged", "rejected", "duplicate", "noop", "agent_error",
@@ -49,6 +50,9 @@ class Attempt:
     advance: float = 0.0  # by how much it moved the best, log units, at least 0
     score_ns: float | None = None
     review: bool = False
+    ns: float | None = None  # its geometric mean in its epoch, where it was timed
+    best: int = BASELINE  # after it was decided, with its times by shape
+    best_ns: dict[str, float] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
@@ -75,6 +79,7 @@ class State:
     calibration: Event | None = None
     calibrated_at: int = 0  # attempts there were
     base_ns: dict[str, float] = field(default_factory=dict)  # the baseline's times by shape
+    bases: dict[str, float] = field(default_factory=dict)  # and their geometric mean, of every epoch
     rel: dict[int, float] = field(default_factory=dict)
     shapes: dict[int, dict[str, float]] = field(default_factory=dict)
     audits: list[Event] = field(default_factory=list)
@@ -110,7 +115,6 @@ class State:
 
     def times_ns(self, number: int) -> dict[str, float]:
         """Times by shape: the baseline's times what was measured against it."""
-        from math import exp
         rel = self.shapes.get(number, {})
         return {c: t * exp(rel.get(c, 0.0)) for c, t in self.base_ns.items()}
 
@@ -170,6 +174,7 @@ class State:
 
     def _baseline(self, e: Event) -> None:
         self.base_ns = e["shapes"]
+        self.bases[self.epoch] = geomean(self.base_ns.values())
         self.rel[BASELINE], self.shapes[BASELINE] = 0.0, dict.fromkeys(e["shapes"], 0.0)
 
     def _attempt(self, e: Event) -> None:
@@ -199,12 +204,15 @@ class State:
         a = self.attempts[e["attempt"]]
         a.verdict, a.reason, a.lesson = e["verdict"], e["reason"], e.get("lesson", "")
         a.gain, a.score_ns = e.get("gain"), e.get("score_ns")
+        if a.gain is not None and a.parent in self.rel and self.base_ns:
+            a.ns = self.bases[self.epoch] * exp(self.rel[a.parent] + a.gain)
         if a.verdict == "kept" and a.parent in self.rel and a.epoch == self.epoch:
             before = self.rel[self.best]
             self.rel[a.number] = self.rel[a.parent] + e["gain"]
             of_parent = self.shapes.get(a.parent, {})
             self.shapes[a.number] = {c: of_parent.get(c, 0.0) + x for c, x in e["shapes"].items()}
             a.advance = max(0.0, before - self.rel[a.number])
+        a.best, a.best_ns = self.best, self.times_ns(self.best)
 
     def _audit(self, e: Event) -> None:
         """Measured together: these figures replace what was chained from single comparisons."""

@@ -29,23 +29,11 @@ def write(folder: Path, state: State, floors: dict[str, float], target_us: float
 
 
 def points(state: State) -> list[dict[str, Any]]:
-    """One row an attempt: its time as far as it was measured (geometric mean, ns), and the best until then."""
-    base = geomean(state.base_ns.values()) if state.base_ns else float("nan")
-    rows = []
-    best = BASELINE
-    for a in state.attempts.values():
-        rel = state.rel.get(a.number)
-        if rel is None and a.gain is not None:
-            rel = state.rel.get(a.parent, math.nan) + a.gain
-        if a.verdict == "kept" and state.rel.get(a.number, 1.0) < state.rel.get(best, 0.0):
-            best = a.number
-        gain = None if a.gain is None else 100 * math.expm1(a.gain)
-        rows.append({"attempt": a.number, "parent": a.parent, "mode": a.mode, "family": a.family, "title": a.title,
-                     "verdict": a.verdict or "undecided", "gain_pct": gain,
-                     "geomean_ns": None if rel is None or rel != rel else base * math.exp(rel),
-                     "best_ns": base * math.exp(state.rel.get(best, 0.0)), "best": best, "epoch": a.epoch,
-                     "review": a.review})
-    return rows
+    """One row an attempt: its time as far as it was measured (geometric mean, ns), and the best when it was decided."""
+    return [{"attempt": a.number, "parent": a.parent, "mode": a.mode, "family": a.family, "title": a.title,
+             "verdict": a.verdict or "undecided", "gain_pct": None if a.gain is None else 100 * math.expm1(a.gain),
+             "geomean_ns": a.ns, "best": a.best, "best_ns": geomean(a.best_ns.values()) if a.best_ns else None,
+             "epoch": a.epoch, "review": a.review} for a in state.attempts.values()]
 
 
 def as_csv(rows: list[dict[str, Any]]) -> str:
@@ -184,18 +172,16 @@ def svg(state: State, rows: list[dict[str, Any]], floors: dict[str, float], targ
     if not state.base_ns:
         pic.text(W / 2, 40, "nothing was measured yet", "middle")
         return pic.done()
-    base = geomean(state.base_ns.values())
-    timed = [r["geomean_ns"] for r in rows if r["geomean_ns"] and r["verdict"] not in MEANINGLESS]
-    lines = {"baseline": (base, "#333333")}
-    if target_us:
-        lines["target"] = (target_us * 1e3, COLOUR["target"])
+    now = geomean(state.times_ns(state.best).values())  # audited, where there was an audit
+    lines = {"target": (target_us * 1e3, COLOUR["target"])} if target_us else {}
     if floors and all(c in floors for c in shapes):
         lines["card's floor"] = (geomean(floors[c] for c in shapes), COLOUR["floor"])
-    near = [*timed, *(r["best_ns"] for r in rows), base]
+    near = [*(r["geomean_ns"] for r in rows if r["geomean_ns"]), *(r["best_ns"] for r in rows if r["best_ns"]),
+            *state.bases.values(), now]
     low, high = min(near), max(near)
     low, high = (low / 1.03, high * 1.03) if high / low < 1.06 else (low / 1.01, high * 1.01)
-    low = min([low, *(v for v, _ in lines.values() if v > low / 2)])  # a far floor would press everything flat
-    count = max(1, len(rows))
+    low = min([low, *(0.99 * v for v, _ in lines.values() if v > low / 2)])  # a far floor would press everything flat
+    count = len(rows)
 
     def x(n: float) -> float:
         return LEFT + (W - LEFT - RIGHT) * n / (count + 1)
@@ -213,20 +199,22 @@ def svg(state: State, rows: list[dict[str, Any]], floors: dict[str, float], targ
     for n in range(0, count + 1, max(1, count // 10)):
         pic.text(x(n), TOP + H + 15, str(n), "middle")
     for name, (ns, colour) in lines.items():
-        if ns >= low * 0.999:
+        if ns >= low:
             pic.line(LEFT, y(ns), W - RIGHT, y(ns), colour, "5 4")
             pic.text(W - RIGHT, y(ns) - 4, name, "end", colour)
         else:
-            pic.text(W - RIGHT, TOP + H - 6, f"{name}: {duration(ns)}, below", "end", colour)
+            pic.text(LEFT + 6, TOP + H - 6, f"{name}: {duration(ns)}, below", colour=colour)
     for n, what in state.marks:
         pic.line(x(n + 0.5), TOP, x(n + 0.5), TOP + H, "#999", "2 3")
-        pic.text(x(n + 0.5) + 3, TOP + H - 6, what, colour="#777")
-    breaks = [0, *(n for n, what in state.marks if what.startswith("epoch")), count]
-    for start, end in pairwise(breaks):  # a new epoch is a new line
-        part = [(x(start), y(base if start == 0 else rows[start]["best_ns"]))] if start < len(rows) else []
-        part += [(x(r["attempt"]), y(r["best_ns"])) for r in rows[start:end]]
-        if part:
-            pic.path(part, COLOUR["best"])
+        pic.text(x(n + 0.5) + 3, TOP - 2, what, colour="#777")
+    breaks = [0.0, *(n + 0.5 for n, what in state.marks if what.startswith("epoch")), count + 1.0]
+    for epoch, (start, end) in zip(state.bases, pairwise(breaks), strict=False):  # a new epoch is a new line
+        base = state.bases[epoch]
+        pic.line(x(start), y(base), x(end), y(base), "#333333", "5 4")
+        pic.text(x(end), y(base) - 4, "baseline", "end")
+        part = [(x(r["attempt"]), y(r["best_ns"])) for r in rows if r["best_ns"] and start < r["attempt"] < end]
+        first = y(base) if start == 0 or not part else part[0][1]
+        pic.path([(x(start), first), *part, *([(x(end), y(now))] if epoch == state.epoch else [])], COLOUR["best"])
     for r in rows:
         title = f"{r['attempt']} {r['title'] or '-'}: {r['verdict']}" + (
             "" if r["gain_pct"] is None else f", {r['gain_pct']:+.2f} %")
@@ -234,17 +222,21 @@ def svg(state: State, rows: list[dict[str, Any]], floors: dict[str, float], targ
         kind = "review" if r["review"] else r["verdict"]
         pic.mark(x(r["attempt"]), TOP + BAND / 2 if nowhere else y(r["geomean_ns"]), kind, title)
     for i, c in enumerate(shapes):
-        _small(pic, state, rows, c, LEFT - 50 + (i % 4) * (SMALL_W + 10), TOP + H + 44 + (i // 4) * (SMALL_H + 24))
+        _small(pic, state, c, LEFT - 50 + (i % 4) * (SMALL_W + 10), TOP + H + 44 + (i // 4) * (SMALL_H + 24))
     return pic.done()
 
 
-def _small(pic: _Picture, state: State, rows: list[dict[str, Any]], case: str, left: float, top: float) -> None:
-    """The best file's time on one shape, over the attempts; logarithmic, each to its own scale of at least 5 %."""
-    rel = [0.0, *(state.shapes.get(r["best"], {}).get(case, 0.0) for r in rows)]
-    low, high = min(rel), max(rel)
+def _small(pic: _Picture, state: State, case: str, left: float, top: float) -> None:
+    """The best file's time on one shape after each attempt of this epoch; each to its own scale of at least 5 %."""
+    first = next((a for a in state.attempts.values() if a.epoch == state.epoch and a.best_ns), None)
+    start = state.base_ns[case] if state.epoch == "e1" or first is None else first.best_ns[case]
+    times = [start, *(a.best_ns[case] for a in state.attempts.values() if a.epoch == state.epoch and a.best_ns),
+             state.times_ns(state.best)[case]]
+    logs = [math.log(t / state.base_ns[case]) for t in times]
+    low, high = min(logs), max(logs)
     low, high = (low, high) if high - low > 0.05 else ((low + high) / 2 - 0.025, (low + high) / 2 + 0.025)
-    pic.text(left, top - 4, f"{case}  {percent(rel[-1])}")
+    pic.text(left, top - 4, f"{case}  {percent(logs[-1])}")
     pic.line(left, top + SMALL_H, left + SMALL_W - 20, top + SMALL_H, "#bbb")
-    step = (SMALL_W - 20) / max(1, len(rel) - 1)
-    pic.path([(left + i * step, top + SMALL_H * (high - v) / (high - low)) for i, v in enumerate(rel)],
+    step = (SMALL_W - 20) / max(1, len(logs) - 1)
+    pic.path([(left + i * step, top + SMALL_H * (high - v) / (high - low)) for i, v in enumerate(logs)],
              COLOUR["best"], 1.3)
