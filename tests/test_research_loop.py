@@ -482,6 +482,24 @@ def test_a_refusal_of_the_server_is_quoted_and_never_a_rule(run, monkeypatch):
     assert "server said 'work on another queue'; our lint finds no cause" in prompt
 
 
+def test_times_of_the_leaderboard_stand_beside_ours(run, monkeypatch, tmp_path):
+    from harness import results
+    from harness.popcorn import submit
+    from harness.research import report
+    monkeypatch.setattr(results, "RUNS_DIR", tmp_path / "kit")
+
+    def accept(file, *args, **options):
+        results.append_runs(tmp_path / "kit" / "s.jsonl", [results.Run(
+            file.name, results.file_sha(file), "b20 n32 dense", "batch: 20; n: 32", "pass", where="popcorn",
+            samples_ns=[485e3])])
+        return 0
+    monkeypatch.setattr(submit, "submit", accept)
+    _, state, place = run([mark("fast1")], config={"remote": "benchmark"})
+    report.write(place, state, {}, None, "v90")
+    row = next(x for x in (place / "report.md").read_text().splitlines() if x.startswith("| 1 | b20 n32 dense |"))
+    assert "485.0 µs" in row and abs(float(row.split("|")[-2]) - 2.0) < 0.02
+
+
 # ---------------------------------------------------------------- the adapter
 
 @pytest.fixture
@@ -613,6 +631,16 @@ def test_bad_files_fall_at_the_gates(local, submission):
     assert (last["gate"], last["verdict"]) == ("probes", "wrong"), last
     gone = submission("gone", "return a", top="import nowhere\n")
     assert next(iter(check_gates(gone, local))).fields["verdict"] == "broken"
+
+
+def test_the_kernels_of_one_call(local, submission, tmp_path, monkeypatch):
+    from harness import profiling
+    monkeypatch.setattr(profiling.shutil, "which", lambda name: None)
+    file = submission("two", "b = a.clone()\nfor _ in range(9):\n    b = b @ a\nreturn torch.geqrf(a)")
+    found = {k["kernel"]: k for k in local.profile(file, "b20 n32 dense", tmp_path)}
+    assert found["aten::bmm"]["calls"] == 9 and "aten::geqrf" in found
+    assert 99 < sum(k["time_pct"] for k in found.values()) <= 100.5 or len(found) == 8
+    assert local.profile(submission("bad", "raise ValueError"), "b20 n32 dense", tmp_path) == []
 
 
 def test_rounds_of_the_harness_are_numbered_through_pairs_of_processes(local, submission, monkeypatch):

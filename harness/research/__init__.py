@@ -5,6 +5,7 @@
     agents      any command, its cost              replay      a plan in place of an agent
     prompt      what it is told                    gates       lint to verdict, one generator
     decide      kept or not: statistics            evaluators  the harness, or declared times
+    kernels     a profile by torch, where ncu cannot
     report      report.md, progress.svg            promote     to submissions/ and records/
 """
 from __future__ import annotations

@@ -12,9 +12,10 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from harness.cases import ROOT
+from harness.errors import UserError
 from harness.research.decide import percent
 from harness.research.ledger import BASELINE, VERDICTS, Attempt, State, device_s, write_whole
-from harness.results import geomean
+from harness.results import Run, geomean, read_runs, saved_runs
 from harness.show import duration
 
 MEANINGLESS = ("wrong", "broken", "rejected", "noop", "duplicate", "agent_error", "infra", "interrupted")  # no time
@@ -111,6 +112,7 @@ def markdown(folder: Path, state: State, rows: list[dict[str, Any]], parent: str
                        f"{sum(c['wall_s'] for c in called):.0f} s | {sum(map(device_s, mine)):.0f} s |")
     out += ["", f"In all {state.usd:.2f} dollars, {state.tokens} tokens, {state.agent_s:.0f} s of agents, "
             f"{state.gpu_s:.0f} s on the device, calibrations and audits included."]
+    out += _board(state)
     reviews = [a for a in attempts if a.review or a.verdict == "flagged"]
     if reviews:
         out += ["", "## For a person to look at", "", *(f"- {a.number} {a.title}: {a.reason}" for a in reviews)]
@@ -121,6 +123,28 @@ def markdown(folder: Path, state: State, rows: list[dict[str, Any]], parent: str
     out += ["", "## Again", "", f"`./kit research init {parent} --name NAME`, then {again}. "
             f"`./kit research run NAME --agent replay:.research/{folder.name}` judges the same files anew.", ""]
     return "\n".join(out)
+
+
+def _board(state: State) -> list[str]:
+    """What was sent to the leaderboard: its times beside ours. A steady ratio means that gains here are gains there."""
+    sent = {a.sha: a.number for a in state.attempts.values() if "remote" in a.gates and a.number in state.rel}
+    theirs = {(sent[r.sha], r.case): r.mean_ns for path in (saved_runs() if sent else ()) for r in _runs(path)
+              if r.where == "popcorn" and r.sha in sent and r.samples_ns}
+    rows = []
+    for (n, case), there in sorted(theirs.items()):
+        here = state.times_ns(n).get(case)
+        if here:
+            rows.append(f"| {n} | {case} | {duration(here)} | {duration(there)} | {here / there:.2f} |")
+    head = ["", "## On the leaderboard", "", "| # | shape | here | there | here / there |",
+            "| ---: | --- | ---: | ---: | ---: |"]
+    return [*head, *rows] if rows else []
+
+
+def _runs(path: Path) -> list[Run]:
+    try:
+        return read_runs(path, warn=False)
+    except UserError:  # an empty file among many
+        return []
 
 
 # ---------------------------------------------------------------- progress.svg
