@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.cases import Case, load_task, secret_seed
 from harness.child import Failure, Worker
 from harness.errors import EXIT_CANNOT_RUN, UserError
-from harness.evaluate import CONTEST, CPU, ROUND, Outcome, Schedule, Seeds, contest_seeds, probes, run_case
+from harness.evaluate import BASELINE, CONTEST, CPU, ROUND, Outcome, Schedule, Seeds, contest_seeds, probes, run_case
 from harness.machine import device_kind, fingerprint, sm_clock
 from harness.results import Run, file_sha, new_session, utc_now
 
@@ -120,12 +120,13 @@ def check(path: Path, cases: list[Case], *, seeds: str = "contest", on_run: Sink
 def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", rounds: int = 1,
             on_run: Sink = lambda run: None, first_round: int = 0, budget_s: float | None = None,
             session: str | None = None, skip: Callable[[Path, str, int], bool] = lambda file, case, round_: False,
-            schedule: Schedule | None = None, limit_s: float | None = None, stop: Callable[[], bool] = lambda: False,
-            progress: Progress = lambda text: None) -> list[Run]:
+            schedule: Schedule | None = None, short: Path | None = None, limit_s: float | None = None,
+            stop: Callable[[], bool] = lambda: False, progress: Progress = lambda text: None) -> list[Run]:
     """Time files on cases. protocol "strict": every timed call sees new data; "contest": inputs are reused.
 
     Rounds are numbered from first_round. skip(file, case label, round) leaves out what is there already; stop() ends
-    it between rounds, budget_s (seconds) between cases. Raises UserError where the device is taken.
+    it between rounds, budget_s (seconds) between cases. short: a file that gets three repeats on a GPU. Raises
+    UserError where the device is taken.
     """
     session, begin = session or new_session(), time.monotonic()
     runs: list[Run] = []
@@ -149,7 +150,8 @@ def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", r
                         progress(tell)
                         clock = sm_clock()
                         outcome = benches[f].run(
-                            case, contest_seeds(case) if protocol == "contest" else fresh, schedule,
+                            case, contest_seeds(case) if protocol == "contest" else fresh,
+                            BASELINE if f == short and device_kind() == "cuda" else schedule,
                             reuse=protocol == "contest", progress=lambda text, tell=tell: progress(f"{tell}  {text}"))
                         clocks = [c for c in (clock, sm_clock()) if c is not None]
                         run = _record(f, shas[f], case, asked, outcome, mode="benchmark", protocol=protocol,

@@ -99,7 +99,7 @@ def check_file(path: Path, tests: list[Any], dump: Path | None = None, limit_s: 
     secret = {r.case: r for r in runs["secret"] if r.case in contest}
     rows = [[r.case, r.status, secret[r.case].status, *(f"{a} / {b}" for a, b in zip(
         margins(r), margins(secret[r.case]), strict=True))] for r in contest.values()]
-    print(table(["case", "contest", "secret", "factor (20)", "orth (100)", "column (20)"], rows))
+    print(table(["case", "contest", "secret", "factor (20)", "orth (100)", "column (100)"], rows))
     bad = [r for rs in runs.values() for r in rs if not r.ok]
     for r in bad:
         complain(r, path, index.get(r.case))

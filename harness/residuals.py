@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from reference import EPS32
+from reference import COLUMN_RTOL, EPS32
 
 NB = 64  # block of reflectors per product; 32..128 differ little
 _WORK_BYTES = 4 << 30  # float64 working set of one chunk
@@ -25,7 +25,7 @@ class Residuals:
     orth: torch.Tensor  # ||Q'Q - I||_1, allowed 100
     column: torch.Tensor  # largest ||column of R - Q'A||_1 over that column's own norm in A
     column_at: torch.Tensor  # int64: which column that is
-    bad_columns: torch.Tensor  # int64: how many columns exceed 20
+    bad_columns: torch.Tensor  # int64: how many columns exceed COLUMN_RTOL
     zero_taus: torch.Tensor
 
     def worst(self) -> dict[str, float]:
@@ -66,7 +66,7 @@ def _chunk(a: torch.Tensor, h: torch.Tensor, tau: torch.Tensor) -> list[torch.Te
     orth = (q.mT @ q - torch.eye(n, dtype=a.dtype, device=a.device)).abs().sum(-2).amax(-1) / unit
     column = torch.where(r == 0, 0.0, r / (unit * own))  # a zero column must stay zero: r / 0 = inf
     worst, where = column.max(-1)
-    return [factor, orth, worst, where, (column > 20).sum(-1), (tau == 0).sum(-1)]
+    return [factor, orth, worst, where, (column > COLUMN_RTOL).sum(-1), (tau == 0).sum(-1)]
 
 
 def residuals(a: torch.Tensor, h: torch.Tensor, tau: torch.Tensor) -> Residuals:

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             return EXIT_WRONG
     named = {file_sha(f) for f in files}
     if not args.no_baseline and file_sha(BASELINE) not in named:
-        files = [BASELINE, *files]  # in the first round only: a speed-up of thousands needs no statistics
+        files = [BASELINE, *files]  # in the first round only, three repeats
     if device_kind() == "cpu":
         warn(f"{fingerprint()['name']}: no GPU; batches are cut, CPU timers, never ranked against a GPU's times")
 
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
                             (file_sha(f), protocol, case, n) in have or (n > 0 and file_sha(f) not in named)),
                         stop=lambda rounds=rounds, known=known: rounds > 1 and decided(  # type: ignore[misc]
                             [r for r in runs if r.sha in named], known),
-                        limit_s=args.limit, progress=progress)
+                        short=None if file_sha(BASELINE) in named else BASELINE, limit_s=args.limit, progress=progress)
             if len({r.round for r in again}) > 1:
                 floor = noise.derive([r for r in runs if r.protocol == protocol and r.sha == again[0].sha] + again)
                 warn(f"noise floor of this machine, {floor.file} against itself: {100 * floor.typical:.2f} % in the "
