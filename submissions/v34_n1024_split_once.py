@@ -29,6 +29,45 @@ from task import input_t, output_t
 MIN_N, MAX_N = 513, 1536  # smaller n needs a second fp16 term of V; larger n more rows than a cluster holds
 
 CUDA = r"""
+// Left-looking Householder QR of a batch of n x n FP32 matrices, one cluster of C CTAs a matrix.
+//
+// DATA FLOW (panel k = columns 64k .. 64k+63; it stays in registers from load to store)
+//
+//    A, global -> load, scale columns by powers of two (their largest entry: one exchange over the cluster)
+//       |
+//    apply_block(j), j = 0 .. k-1 (larfb)     V_j by bulk copy, two stages, only this CTA's rows
+//       |    W^T  = C^T V_j      wgmma, every warpgroup over its own rows
+//       |    W    summed over the warpgroups, sent to the CTA that owns these 16 columns, summed there
+//       |    W'   = T_j' W       3xTF32, by the owner, rounded to fp16, sent to all CTAs
+//       |    C   -= V_j W'       wgmma into the panel's own registers
+//       |
+//    twice, 32 columns each (geqr2), repeated where the guard stops a pass early:
+//       |    G = P'P             P as two fp16 terms (H, L = 2 (P - H)) in shared memory; exchange
+//       |    G, top 32 x 32  ->  R, top of V, M        three warps, the same in every CTA
+//       |    V = P M             wgmma, rounded to fp16: from here on V is exact. R and V to H
+//       |    V'[V1, V2, C]       exchange: tau = 2/v'v, V'V (for T), and W for the columns still open
+//       |    C -= V (W T)        by substitution, without T
+//    larft: T, beside the loads of the next panel; V to the workspace
+//
+// LAYOUT. A warpgroup holds its rows of the panel as C TRANSPOSED, in the layout of wgmma's accumulators: M = 64 columns
+// (16 a warp), N = rows. With g = lane / 4, q = lane % 4, cg = warp % 4, of a 16-row piece (two tiles of 8 rows):
+//
+//      acc[chunk][tile * 4 + 2 * half + e]    column 32 * half + 8 * cg + g, row 4 q + 2 (tile % 2) + e
+//
+// half 0 is the sub-panel at work, half 1 the other (they change places after the first), so that all warps work on
+// both. Rounded to fp16 the same registers are the A operand (64 columns x 16 rows) of every product over rows; no
+// staging of C, no transposition. The order of rows inside 16 is free as long as V has the same: this one gives a
+// thread four consecutive rows, hence 16-byte stores of H, which is kept by columns and returned as a transposed view.
+//
+// V lies in shared memory and in the workspace as 8 x 8 cores [reflector][row] of 128 bytes: K-major for C^T V (K = rows),
+// MN-major for W'^T V^T (K = reflectors). One image serves both products.
+//
+// ROWS are dealt 16 at a time to the cluster's warpgroups, so that finished rows drop out of all of them alike.
+//
+// EXCHANGES use st.async on an mbarrier of the receiver, which takes about one message a cycle whatever its size:
+// sum first, send 16 bytes at a time. Buffers are safe to overwrite either by dependence (in apply_block nobody can send
+// block j+1 before everybody has read block j: see the order of waits) or by the cluster barrier in two halves: arrive
+// when the inbox has been read, wait before the next send.
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 #include <cstdint>
