@@ -325,7 +325,8 @@ def register(verbs: argparse._SubParsersAction) -> None:
         "compare", help="is it faster, on which shape, by how much, is it real: from saved runs",
         description="Compare saved runs case by case with the first named. A RUN is a submission (its newest\n"
                     "runs), a .jsonl file, a folder of records/, or best; with @strict, @contest, @local or\n"
-                    "@popcorn behind it only runs of that protocol or place. Without any: the newest session.",
+                    "@popcorn behind it only runs of that protocol or place; or .research/NAME:best, :baseline,\n"
+                    ":0007. Without any: the newest session.",
         epilog="example: ./kit compare submissions/v00_geqrf.py submissions/v01_compact_wy.py",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("runs", metavar="RUN", nargs="*", help="submission, .jsonl file, record folder, or best")

@@ -117,7 +117,10 @@ def pick(names: Sequence[str], runs_dir: Path | None = None, records: Path | Non
     slots: list[list[Side] | str] = []  # a file's name stands until all are known
     for name in names:
         path = Path(split_tag(name)[0])
-        if path.is_dir():
+        if ".research/" in name and ":" in name:  # .research/night1:best
+            from harness.research.promote import resolve
+            slots.append(group(unique(resolve(name))))
+        elif path.is_dir():
             slots.append(_tagged(_record(path, alone=len(names) == 1), name))
         elif path.suffix == ".jsonl":
             slots.append(_tagged(group(unique(read_runs(path))), name))
