@@ -1086,7 +1086,7 @@ namespace large { struct Sizes { long words, tt; }; Sizes sizes(int n, int batch
 // H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing in the rest.
 std::vector<at::Tensor> geqrf_large(at::Tensor a, std::optional<at::Tensor> passes) {
   const int64_t b = a.size(0), n = a.size(2), np = (n + 127) / 128 * 128; auto o = a.options();
-  at::Tensor in = a.contiguous();
+  at::Tensor in = a.contiguous(); if ((uintptr_t)in.data_ptr() & 15) in = in.clone(); // 16-byte accesses
   if (np != n) { at::Tensor big = at::zeros({b, np, np}, o); big.narrow(1, 0, n).narrow(2, 0, n).copy_(in); in = big; }
   at::Tensor h = at::empty({b, np, np}, o), tau = at::empty({b, np}, o);
   auto s = large::sizes((int)np, (int)b);
