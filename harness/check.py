@@ -72,8 +72,9 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK if fine else EXIT_WRONG
 
 
-def check_file(path: Path, tests: list[Any], dump: Path | None = None, limit_s: float | None = None) -> bool:
-    """All passes of one file; prints a table of cases and what failed. True where everything passed."""
+def check_file(path: Path, tests: list[Any], dump: Path | None = None, limit_s: float | None = None,
+               at_most: int | None = None) -> bool:
+    """All passes of one file, batches cut to at_most; prints a table and what failed. True where all passed."""
     from harness.bench import check
     from harness.compilecheck import compile_check
     from harness.evaluate import Outcome
@@ -92,12 +93,13 @@ def check_file(path: Path, tests: list[Any], dump: Path | None = None, limit_s: 
     compiled = compile_check(path, progress) if device_kind() == "cpu" else []
     runs: dict[str, list[Run]] = {}
     for seeds, probe in (("contest", False), ("secret", True)):
-        runs[seeds] = check(path, tests, seeds=seeds, probe=probe, on_run=lambda r: None, limit_s=limit_s,
-                            keep_failing=save, progress=progress)
+        runs[seeds] = check(path, tests, seeds=seeds, probe=probe, at_most=at_most, on_run=lambda r: None,
+                            limit_s=limit_s, keep_failing=save, progress=progress)
     progress.clear()
     contest = {r.case: r for r in runs["contest"]}
     secret = {r.case: r for r in runs["secret"] if r.case in contest}
-    rows = [[r.case, r.status, secret[r.case].status, *(f"{a} / {b}" for a, b in zip(
+    cut = f"  (cut to b{at_most})"
+    rows = [[r.case + cut * r.cut, r.status, secret[r.case].status, *(f"{a} / {b}" for a, b in zip(
         margins(r), margins(secret[r.case]), strict=True))] for r in contest.values()]
     print(table(["case", "contest", "secret", "factor (20)", "orth (100)", "column (100)"], rows))
     bad = [r for rs in runs.values() for r in rs if not r.ok]

@@ -18,6 +18,7 @@ from harness.results import RUNS_DIR, Run, append_runs, file_sha, geomean, new_s
 from harness.show import Progress, duration, table, warn
 
 BASELINE = ROOT / "submissions" / "v00_geqrf.py"
+CPU_BATCH = 4  # matrices a test, on a CPU, before a file is timed
 COPY = "itself.py"  # the name under which a file runs against itself
 REUSE_GAP = 0.05  # strict over contest: below it caches and clocks explain the difference
 
@@ -119,12 +120,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _checked(path: Path, on_cpu: bool) -> bool:
-    """The tests; on a CPU those up to n = 512 only, since each timed output is checked as well."""
+    """The tests; on a CPU those up to n = 512 in small batches, since each timed output is checked as well."""
     from harness.check import lint_file
     tests = [c for c in load_task().tests if not on_cpu or c.n <= 512]
     if len(tests) < len(load_task().tests):
-        warn(f"{path.name}: tests above n = 512 are left to ./kit check")
-    return lint_file(path) and check_file(path, tests)
+        warn(f"{path.name}: tests above n = 512, and batches over {CPU_BATCH}, are left to ./kit check")
+    return lint_file(path) and check_file(path, tests, at_most=CPU_BATCH if on_cpu else None)
 
 
 def _broken_off(shas: set[str], protocols: Sequence[str]) -> tuple[str, list[Run]]:
