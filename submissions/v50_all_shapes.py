@@ -5356,8 +5356,19 @@ SOURCES = {
     "n1024": (N1024_CUDA, N1024_BINDING, ["geqrf_n1024"], "geqrf_n1024"),
     "large": (LARGE_CUDA, LARGE_BINDING, ["geqrf_large"], "geqrf_large"),
 }
-# (highest n, family), in order: the first that reaches n serves it. Measured at the ranked shapes (records/).
-ROUTES = ((384, "small"), (512, "n512"), (1536, "n1024"), (8192, "large"))
+# The file that each family comes from: ./kit tune times those and writes the table below from what it found.
+BACKENDS = {"v13_small_early": "small", "v22_n512_less_code": "n512", "v34_n1024_split_once": "n1024",
+            "v42_large_rank4": "large", "geqrf": ""}
+# (n at most, batch at most, n a multiple of, backend): the first row that fits serves; None is no limit
+# BEGIN GENERATED
+ROUTES = (
+    (384, None, 1, "v13_small_early"),
+    (512, None, 1, "v22_n512_less_code"),
+    (1536, None, 1, "v34_n1024_split_once"),
+    (8192, None, 1, "v42_large_rank4"),
+    (None, None, 1, "geqrf"),
+)
+# END GENERATED
 
 
 @functools.cache
@@ -5387,15 +5398,18 @@ def extension(family: str) -> Callable[[torch.Tensor], output_t] | None:
     return (lambda a: tuple(function(a, None))) if family == "large" else lambda a: tuple(function(a))
 
 
+def route(batch: int, n: int) -> str:
+    """The family that serves a shape; "" is torch.geqrf."""
+    return next(BACKENDS[name] for n_max, batch_max, multiple, name in ROUTES if (n_max is None or n <= n_max)
+                and (batch_max is None or batch <= batch_max) and n % multiple == 0)
+
+
 def custom_kernel(data: input_t) -> output_t:
     batch, n = data.shape[0], data.shape[-1]
-    if data.is_cuda and batch and n:
-        for highest, family in ROUTES:
-            if n <= highest:
-                function = extension(family)
-                out = function(data.contiguous()) if function else None
-                if out is not None:
-                    return out
-                break
-    h, tau = torch.geqrf(data)
-    return h, tau
+    family = route(batch, n) if data.is_cuda and batch and n else ""
+    function = extension(family) if family else None
+    out = function(data.contiguous()) if function else None
+    if out is None:
+        h, tau = torch.geqrf(data)
+        return h, tau
+    return out

@@ -1,0 +1,66 @@
+"""What can be said of the CUDA submissions without a GPU: they import, fall back with a warning, and are right."""
+import importlib.util
+import warnings
+
+import pytest
+import torch
+
+import reference
+from harness.cases import ROOT
+
+FILES = [p for p in sorted((ROOT / "submissions").glob("v*.py")) if "__global__" in p.read_text()]
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here the kernels run")
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_without_a_gpu_torch_serves_with_one_warning(path):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        kernel = load(path).custom_kernel
+        for n in (8, 300):
+            a = reference.generate_input(2, n, 1, 7)
+            before = a.clone()
+            ok, message = reference.check_implementation(a, kernel(a))
+            assert ok, message
+            assert torch.equal(a, before)
+        for shape in ((0, 4, 4), (3, 0, 0)):
+            h, tau = kernel(torch.empty(shape))
+            assert h.shape == shape and tau.shape == shape[:2]
+    said = [w for w in seen if "geqrf" in str(w.message)]
+    assert len(said) <= 1
+
+
+def test_the_assembled_file_routes_every_shape():
+    module = load(ROOT / "submissions" / "v50_all_shapes.py")
+    got = {n: module.route(1, n) for n in (1, 32, 176, 352, 384, 385, 512, 513, 1024, 1536, 1537, 2048, 8192, 8193)}
+    assert got == {1: "small", 32: "small", 176: "small", 352: "small", 384: "small", 385: "n512", 512: "n512",
+                   513: "n1024", 1024: "n1024", 1536: "n1024", 1537: "large", 2048: "large", 8192: "large", 8193: ""}
+    assert set(module.BACKENDS.values()) == {*module.SOURCES, ""}
+    for name in module.BACKENDS:
+        assert name == "geqrf" or (ROOT / "submissions" / f"{name}.py").is_file()
+
+
+def test_the_assembled_file_holds_its_families_sources_as_they_stand():
+    """A family that moves on leaves the assembled file behind: this says so."""
+    module = load(ROOT / "submissions" / "v50_all_shapes.py")
+    for name, family in module.BACKENDS.items():
+        if family:
+            cuda = module.SOURCES[family][0]
+            assert cuda in (ROOT / "submissions" / f"{name}.py").read_text()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [1, 31, 33, 177, 351, 385, 500, 513, 1000, 1537])
+@pytest.mark.parametrize("case", ["mixed", "nearcollinear", "upper", "rankdef"])
+def test_the_assembled_file_on_the_gpu(n, case):
+    kernel = load(ROOT / "submissions" / "v50_all_shapes.py").custom_kernel
+    a = reference.generate_input(5, n, 1, n, case)
+    ok, message = reference.check_implementation(a, kernel(a))
+    assert ok, message
