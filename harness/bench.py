@@ -91,10 +91,11 @@ def _record(path: Path, sha: str, case: Case, asked: Case, outcome: Outcome, **f
 
 def check(path: Path, cases: list[Case], *, seeds: str = "contest", on_run: Sink, limit_s: float | None = None,
           secret: int | None = None, probe: bool = False, at_most: int | None = None,
-          keep_failing: Callable[[Run, Outcome], None] | None = None,
+          interpret: bool = False, keep_failing: Callable[[Run, Outcome], None] | None = None,
           progress: Progress = lambda text: None) -> list[Run]:
     """Run the cases of mode test with the contest's seeds or, seeds="secret", paired with a secret one; with
-    probe=True the batches of evaluate.probes as well, at the n of the cases; at_most cuts the batches."""
+    probe=True the batches of evaluate.probes as well, at the n of the cases; at_most cuts the
+    batches; interpret=True has Triton interpret its kernels."""
     if secret is None:
         secret = random.SystemRandom().getrandbits(31)
     session, sha, runs = new_session(), file_sha(path), []
@@ -104,7 +105,7 @@ def check(path: Path, cases: list[Case], *, seeds: str = "contest", on_run: Sink
     if probe:
         sizes = [48] if device_kind() == "cpu" else sorted({c.n for c in cases if c.n <= 2048})
         todo += [(c, c.with_seed(secret), make) for n in sizes for c, make in probes(n)]  # type: ignore[misc]
-    bench = Bench(path, limit_s or load_task().test_timeout)
+    bench = Bench(path, limit_s or load_task().test_timeout, interpret)
     try:
         for asked, case, make in todo:
             progress(f"{path.name}  {asked.label}")

@@ -11,6 +11,8 @@ from harness.errors import EXIT_CANNOT_RUN, EXIT_OK, EXIT_WRONG, UserError
 from harness.results import Run
 from harness.show import Progress, table, warn
 
+INTERPRETED_N = 176  # a few seconds a matrix in Triton's interpreter, which walks every element in Python
+
 
 def register(verbs: Any) -> None:
     p = verbs.add_parser(
@@ -95,6 +97,9 @@ def check_file(path: Path, tests: list[Any], dump: Path | None = None, limit_s: 
     for seeds, probe in (("contest", False), ("secret", True)):
         runs[seeds] = check(path, tests, seeds=seeds, probe=probe, at_most=at_most, on_run=lambda r: None,
                             limit_s=limit_s, keep_failing=save, progress=progress)
+    small = [c for c in tests if c.n <= INTERPRETED_N]
+    if device_kind() == "cpu" and small and "import triton" in path.read_text(encoding="utf-8"):
+        runs["interpreted"] = check(path, small, at_most=1, interpret=True, on_run=lambda r: None, progress=progress)
     progress.clear()
     contest = {r.case: r for r in runs["contest"]}
     secret = {r.case: r for r in runs["secret"] if r.case in contest}
@@ -108,6 +113,10 @@ def check_file(path: Path, tests: list[Any], dump: Path | None = None, limit_s: 
     extra = [r for r in runs["secret"] if r.case not in contest]
     for line in compiled:
         print(line)
+    if "interpreted" in runs:
+        right = sum(r.ok for r in runs["interpreted"])
+        print(f"{path.name}: {right} of {len(small)} tests of n up to {INTERPRETED_N} pass in Triton's interpreter, "
+              "one matrix each; the others ran without Triton")
     where = "" if device_kind() == "cuda" else " on the CPU"
     print(f"{path.name}{where}: {sum(r.ok for r in contest.values())} of {len(contest)} tests pass, "
           f"{sum(r.ok for r in secret.values())} of {len(secret)} with secret seeds, "
