@@ -88,7 +88,6 @@ class Reply:
 
     elapsed_ns: float
     wall_ns: float
-    copy_ns: float
     problem: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -219,7 +218,6 @@ class Worker:
         wall = time.perf_counter_ns() - start
         seen = self._receive()
         self.busy = False
-        copy = time.perf_counter_ns() - start - wall
         try:
             elapsed = float(timed["elapsed_ns"])
             outputs, patched, threads = seen["outputs"], seen["patched"], int(seen["threads"])
@@ -234,7 +232,7 @@ class Worker:
         notes += [f"replaced {name}" for name in patched]
         notes += ["leaves threads running"] * (threads > 0)
         notes += ["leaves a process running"] * bool(self._children())
-        return Reply(elapsed, wall, copy, problem, notes)
+        return Reply(elapsed, wall, problem, notes)
 
     def _children(self) -> list[str]:
         """Processes that the submission started and that still live, torch's own compile helpers aside."""

@@ -13,7 +13,7 @@ from typing import Any
 from harness import roofline
 from harness.cases import ROOT, Case, load_task, select
 from harness.check import check_file, complain, existing
-from harness.errors import EXIT_OK, EXIT_WRONG
+from harness.errors import EXIT_OK, EXIT_WRONG, UserError
 from harness.results import RUNS_DIR, Run, append_runs, file_sha, geomean, new_session, read_runs, saved_runs
 from harness.show import Progress, duration, table, warn
 
@@ -113,9 +113,10 @@ def run(args: argparse.Namespace) -> int:
                 sides = name_apart(group(r for r in mine if r.sha in named))
                 if len({r.round for r in mine}) > 1 and len(sides) > 1:
                     print(terminal(compare_sides(sides)))
-        if len(protocols) == 2:
+        if len(protocols) == 2 and runs:
             print(reuse(runs))
-        warn(f"saved in {path}")
+        if runs:
+            warn(f"saved in {path}")
     return EXIT_OK if fine and all(r.ok for r in runs) else EXIT_WRONG
 
 
@@ -132,7 +133,10 @@ def _broken_off(shas: set[str], protocols: Sequence[str]) -> tuple[str, list[Run
     """The newest session on this device that timed exactly these files; a new one where there is none."""
     from harness.machine import fingerprint
     for path in saved_runs(RUNS_DIR):
-        runs = [r for r in read_runs(path, warn=False) if r.mode == "benchmark" and r.where == "local"]
+        try:
+            runs = [r for r in read_runs(path, warn=False) if r.mode == "benchmark" and r.where == "local"]
+        except UserError:  # killed before its first case was whole
+            continue
         if runs and {r.sha for r in runs} <= shas and {r.protocol for r in runs} <= set(protocols) and all(
                 r.device == fingerprint() and r.task == load_task().sha for r in runs):
             warn(f"resuming {path.name}: {len(runs)} measurements are there")
@@ -191,15 +195,18 @@ def _mean(runs: Sequence[Run], sha: str, case: str) -> float:
 
 def reuse(runs: Sequence[Run]) -> str:
     """Which files are slower on data they have not seen, by more than REUSE_GAP and than three standard errors."""
-    lines = []
+    lines, compared = [], 0
     for sha, case, file in sorted({(r.sha, r.case, r.file) for r in runs if r.ok}):
         times = {p: [s for r in runs if (r.sha, r.case, r.protocol) == (sha, case, p) and r.ok for s in r.samples_ns]
                  for p in ("strict", "contest")}
         if not all(times.values()):
             continue
+        compared += 1
         means = {p: statistics.fmean(t) for p, t in times.items()}
         noise = sum(statistics.variance(t) / len(t) for t in times.values() if len(t) > 1) ** 0.5
         if means["strict"] - means["contest"] > max(REUSE_GAP * means["contest"], 3 * noise):
             lines.append(f"{file} lives on reused inputs on {case}: {duration(means['contest'])} on the same data, "
                          f"{duration(means['strict'])} on new data")
+    if not compared:
+        return "no case passed under both protocols: nothing is known of reused inputs"
     return "\n".join(lines) or "strict and contest agree on every case within the noise"

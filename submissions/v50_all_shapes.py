@@ -6,11 +6,12 @@ Algorithm  small: one CTA a matrix, teams of four warps on groups of 16 columns,
            n512: left-looking, one CTA a matrix, panels of 64 columns in registers
            n1024: left-looking, a cluster of two CTAs a matrix
            large: right-looking, a panel over 8 or 16 CTAs, the update of far columns beside the next panel
-Precision  FP32 in and out; reflectors are rounded to FP16 terms (one from n = 513, two below or where a panel's norms ask
-           for them) and exact from then on: tau = 2/v'v of the rounded v. Products in FP16 terms, FP32 accumulation
+Precision  FP32 in and out; reflectors are rounded to FP16 terms (small: two; n512: one, two where a panel's norms ask
+           for it; n1024 and large: one) and exact from then on: tau = 2/v'v of the rounded v. Products in FP16 terms,
+           FP32 accumulation
 Shapes     ROUTES below; everything else, and every machine without CUDA: torch.geqrf
 Parent     v00_geqrf
-Result     see records/
+Result     not measured as a whole; its families' own figures are in records/2026-11-30_*_dev
 Bound by   the chain of a panel: Gram matrix, recurrence of its columns, V, T
 
 How it works, in one page. A panel of 16 to 64 columns is factored without a loop over its rows for each column: its Gram

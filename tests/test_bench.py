@@ -153,6 +153,21 @@ def test_a_false_clock_is_caught(submission, cpu_schedule):
     assert run.status == "clock" and "the parent's clock says" in run.message
 
 
+def test_a_wrong_answer_stays_one_whatever_the_clock_says(submission, cpu_schedule):
+    path = submission("both", """
+        import sys
+        frame = sys._getframe()
+        while "self" not in frame.f_locals:
+            frame = frame.f_back
+        frame.f_locals["self"].clock = lambda: 0
+        torch.linalg.svdvals(torch.randn(400, 400))
+        CALLS.append(1)
+        h, t = torch.geqrf(a)
+        return (h, t) if len(CALLS) <= 6 else (2 * h, t)""", top="CALLS = []\n")
+    run = measure([path], [case()], schedule=SHORT)[0]  # the third run of three calls: one repeat is in the book
+    assert run.status == "wrong" and "residual" in run.message
+
+
 def test_replaced_functions_are_seen(submission, cpu_schedule):
     path = submission("patch", "torch.Tensor.copy_ = torch.Tensor.copy_.__get__\nreturn torch.geqrf(a)")
     run = check(path, [case()], on_run=lambda r: None)[0]

@@ -148,6 +148,7 @@ def test_a_killed_bench_resumes_where_it_was(submission, tmp_path):
     first.wait()
     (file,) = tmp_path.glob("runs/*.jsonl")
     (kept,) = read_runs(file)
+    (file.parent / "99990101-000000-torn.jsonl").write_text('{"v": 1, "fi')  # another one, killed in its first line
     flag.unlink()
     p = subprocess.run(command, capture_output=True, text=True)
     assert p.returncode == 0 and "1 measurements are there" in p.stderr, p.stderr
@@ -166,6 +167,7 @@ def test_reused_inputs_are_named():
     assert "v93.py lives on reused inputs on b640 n512 dense: 1.005 ms on the same data" in timing.reuse(lives)
     honest = [run("contest", [1e6, 1.2e6]), run("strict", [1.05e6, 1.25e6])]
     assert timing.reuse(honest) == "strict and contest agree on every case within the noise"
+    assert timing.reuse(honest[:1]).startswith("no case passed under both protocols")
 
 
 # ---------------------------------------------------------------- the launcher
