@@ -18,7 +18,7 @@ from harness.cases import Case, load_task, secret_seed
 from harness.child import Failure, Worker
 from harness.errors import EXIT_CANNOT_RUN, UserError
 from harness.evaluate import BASELINE, CONTEST, CPU, ROUND, Outcome, Schedule, Seeds, contest_seeds, probes, run_case
-from harness.machine import device_kind, fingerprint, sm_clock
+from harness.machine import device_id, device_kind, fingerprint, sm_clock
 from harness.results import Run, file_sha, new_session, utc_now
 
 CPU_FLOPS = 6e9  # of geqrf work in one cut batch: with the checks a case stays within seconds on two cores
@@ -36,7 +36,7 @@ def on_this_device(case: Case) -> Case:
 @contextlib.contextmanager
 def device_lock() -> Iterator[None]:
     """One timing at a time on a device. Raises UserError (exit 3) where another process holds it."""
-    name = "".join(c if c.isalnum() else "-" for c in fingerprint()["name"])
+    name = "".join(c if c.isalnum() else "-" for c in device_id())
     path = Path(tempfile.gettempdir()) / f"qrkit-{name}.lock"
     with open(path, "a+") as f:
         try:

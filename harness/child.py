@@ -84,10 +84,12 @@ class Failure(Exception):
 
 @dataclass
 class Reply:
-    """One run of the worker: its own elapsed time and the parent's, nanoseconds; and what it saw."""
+    """One run of the worker: its own elapsed time, the parent's, and the hand-over's by the parent's clock,
+    nanoseconds; and what it saw."""
 
     elapsed_ns: float
     wall_ns: float
+    copy_ns: float
     problem: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -117,8 +119,9 @@ class Worker:
             cwd=self.scratch.name, start_new_session=True)
         theirs.close()
         self.busy = False  # between a request and its last answer: then there is nobody to talk to
-        self.overhead: list[float] = []
-        self.slots: list[int] = []
+        self.empty: list[Reply] = []  # runs without a call
+        self.pool: Pool
+        self.fresh = True
         try:
             self._send(op="load", path=str(self.path))
             self._receive(max(limit_s, BUILD_S))
@@ -191,7 +194,8 @@ class Worker:
         self.log.seek(0)
         return "\n".join(self.log.read()[-4000:].decode(errors="replace").strip().splitlines()[-12:])
 
-    def map(self, pool: Pool) -> None:
+    def map(self, pool: Pool, fresh: bool = True) -> None:
+        """Share this pool; fresh: each timed run will place its own inputs."""
         self._send(op="map", kind=device_kind(), batch=pool.batch, n=pool.n, slots=pool.slots, outs=pool.outs,
                    stride=pool.stride)
         try:
@@ -201,29 +205,41 @@ class Worker:
             raise self._dead() from None
         self._receive()
         self.busy = False
-        self.slots, self.overhead = [0] * pool.outs, []
+        self.pool, self.fresh, self.empty = pool, fresh, []
         self.calibrate()
 
     def calibrate(self) -> None:
-        """What a run costs that calls nothing."""
-        self.overhead += [self.run(self.slots, call=False).wall_ns for _ in range(5)]
+        """What a run costs that calls nothing: inputs placed, outputs handed over."""
+        slots = list(range(self.pool.outs))
+        inputs = [self.pool.output(i)[0] for i in slots] if self.fresh else None
+        self.empty += [self.run(slots, inputs, call=False) for _ in range(5)]
 
-    def run(self, slots: list[int], call: bool = True, flush: bool = True) -> Reply:
-        """Call custom_kernel on these slots. Everything this process has queued on the GPU is finished first."""
+    def run(self, slots: list[int], inputs: list[torch.Tensor] | None = None, call: bool = True, flush: bool = True,
+            ) -> Reply:
+        """Call custom_kernel on these slots, with these inputs put into them (None: what stands there).
+
+        The clock runs before the first input can be seen: who works ahead of the call is seen by it.
+        """
         if device_kind() == "cuda":
-            torch.cuda.synchronize()
+            torch.cuda.synchronize()  # everything this process has queued before is finished
         start = time.perf_counter_ns()
+        if inputs:
+            for slot, a in zip(slots, inputs, strict=True):
+                self.pool.input(slot).copy_(a)
+            if device_kind() == "cuda":
+                torch.cuda.synchronize()
         self._send(op="run", slots=slots, call=call, flush=flush)
         timed = self._receive()
-        wall = time.perf_counter_ns() - start
+        done = time.perf_counter_ns()
         seen = self._receive()
+        copied = time.perf_counter_ns()
         self.busy = False
         try:
             elapsed = float(timed["elapsed_ns"])
             outputs, patched, threads = seen["outputs"], seen["patched"], int(seen["threads"])
             problem = next((f"call {i}: {o['problem']}" for i, o in enumerate(outputs) if o["problem"]), "")
             shares = sorted({str(o["shares"]) for o in outputs if not o["problem"] and o["shares"]})
-            missing = call and len(outputs) != len(slots)
+            missing = len(outputs) != len(slots)
         except (KeyError, TypeError, ValueError):
             raise Failure("infra", "the worker's answer is malformed: its channel was written to") from None
         if missing:
@@ -232,7 +248,7 @@ class Worker:
         notes += [f"replaced {name}" for name in patched]
         notes += ["leaves threads running"] * (threads > 0)
         notes += ["leaves a process running"] * bool(self._children())
-        return Reply(elapsed, wall, problem, notes)
+        return Reply(elapsed, done - start, copied - done, problem, notes)
 
     def _children(self) -> list[str]:
         """Processes that the submission started and that still live, torch's own compile helpers aside."""
@@ -245,15 +261,33 @@ class Worker:
                 continue
         return found
 
-    def hidden_ns(self, replies: list[Reply]) -> float:
-        """Time that this clock saw and the worker's did not, beyond what the harness itself costs and its jitter.
+    def late(self, replies: list[Reply]) -> str:
+        """Work that the worker's clock did not see: "" or where it was found, with the figures.
 
-        The quarter of the repeats with the least of it decides: a busy machine disturbs some, a false clock all.
-        Allowed: a tenth of the elapsed time, 50 us, and three times the spread of empty runs before and after.
+        Beside the call: the parent's wall time beyond the worker's, against what the harness itself costs (empty
+        runs) and a tenth of the elapsed time. After it: the hand-over, against three honest copies of as much. Both
+        allow 50 us and three times the spread of the empty runs, and the quarter of the repeats with the least of it
+        decides: a busy machine disturbs some, a false clock all.
         """
         self.calibrate()
-        own = statistics.median(self.overhead)
         elapsed = statistics.median(r.elapsed_ns for r in replies)
-        allowed = 0.1 * elapsed + 50e3 + 3 * (max(self.overhead) - min(self.overhead))
-        hidden = sorted(r.wall_ns - r.elapsed_ns for r in replies)
-        return hidden[len(hidden) // 4] - own - allowed
+        own, own_spread = _middle_and_spread([r.wall_ns for r in self.empty])
+        copy, copy_spread = _middle_and_spread([r.copy_ns for r in self.empty])
+        beside = _quartile([r.wall_ns - r.elapsed_ns for r in replies])
+        after = _quartile([r.copy_ns for r in replies])
+        if beside > own + 0.1 * elapsed + 50e3 + 3 * own_spread:
+            wall = statistics.median(r.wall_ns for r in replies)
+            return (f"the worker says {elapsed / 1e6:.3f} ms a repeat, the parent's clock says {wall / 1e6:.3f} ms, "
+                    f"of which the harness needs {own / 1e6:.3f}")
+        if after > 3 * copy + 50e3 + 3 * copy_spread:
+            return (f"late work: handing the outputs over takes {after / 1e6:.3f} ms, "
+                    f"an honest copy of as much {copy / 1e6:.3f}")
+        return ""
+
+
+def _quartile(ns: list[float]) -> float:
+    return sorted(ns)[len(ns) // 4]
+
+
+def _middle_and_spread(ns: list[float]) -> tuple[float, float]:
+    return statistics.median(ns), max(ns) - min(ns)

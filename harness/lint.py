@@ -55,7 +55,7 @@ RULES = {
     "QR107": Rule("flag", "this starts or ends a process behind the evaluator's back", "drop it"),
     "QR108": Rule("flag", "POPCORN_ variables carry the evaluator's seed and result channel", "drop it"),
     "QR109": Rule("flag", "shared memory keeps outputs from one process to the next", "compute them in the call"),
-    "QR110": Rule("flag", "what another thread or process computes, the clock may not see",
+    "QR110": Rule("flag", "what a thread, a process or a hook computes, the clock may not see",
                   "finish the work in the call; compile at import"),
     "QR111": Rule("flag", "this changes a module that the evaluator uses too, its clock and checker included",
                   "wrap it in a function of your own"),

@@ -31,6 +31,13 @@ def fingerprint() -> dict[str, str]:
     return print_
 
 
+def device_id() -> str:
+    """What tells this device from another of the same kind in the same machine."""
+    if device_kind() == "cuda":
+        return f"{fingerprint()['name']} {torch.cuda.get_device_properties().uuid}"
+    return fingerprint()["name"]
+
+
 def _driver() -> str:
     try:
         text = Path("/proc/driver/nvidia/version").read_text()

@@ -25,6 +25,8 @@ NAMES = {"sys._getframe": "QR101", "sys._current_frames": "QR101",
          "globals": "QR103", "sys.modules": "QR104",
          **dict.fromkeys(("os.kill", "os.killpg", "os.fork", "os.forkpty", "os._exit", "os.abort", "os.posix_spawn",
                           "os.execv", "os.execve", "os.execvp", "signal.pthread_kill"), "QR107"),
+         **dict.fromkeys(("sys.setprofile", "sys.settrace", "sys.addaudithook", "sys.monitoring", "signal.signal",
+                          "signal.setitimer", "signal.alarm", "atexit.register", "weakref.finalize"), "QR110"),
          "sys.argv": "QR117", **dict.fromkeys(("exec", "eval", "compile", "__import__"), "QR114"),
          **dict.fromkeys(("builtins.exec", "builtins.eval", "builtins.compile"), "QR114")}
 ATTRIBUTES = {**dict.fromkeys(("f_back", "f_globals", "f_locals", "tb_frame", "gi_frame"), "QR101"),

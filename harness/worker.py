@@ -84,7 +84,7 @@ class Server:
     def do_load(self, path):
         import torch
         self.torch, self.path = torch, path
-        self.originals = watched(torch)
+        self.originals, self.threads = watched(torch), threading.active_count()
         self.sync, self.event, self.clock = torch.cuda.synchronize, torch.cuda.Event, time.perf_counter_ns
         try:
             load_module("task", self.task_py)
@@ -116,13 +116,12 @@ class Server:
         yield
 
     def do_run(self, slots, call, flush):
-        """Call on each slot, timed as a whole. call=False does all but the call: the parent's clock learns what the
-        harness itself costs."""
+        """Call on each slot, timed as a whole. call=False does all but the call and hands the input over, transposed
+        as geqrf's H is: the parent's clock learns what the harness itself costs, before "timed" and after."""
         torch = self.torch
         batch, n, _ = self.shape
         inputs = [self.buffers["in"][s * self.stride:s * self.stride + batch * n * n].view(self.shape) for s in slots]
-        kernel = self.kernel if call else (lambda a: None)
-        threads = threading.active_count()
+        kernel = self.kernel if call else (lambda a: (a.mT, a[:, 0]))
         outputs = []
         try:
             if self.cuda:
@@ -148,12 +147,11 @@ class Server:
         except BaseException as e:
             raise Fail("raised", own_frames(e, self.path)) from None
         yield {"elapsed_ns": elapsed}
-        seen = [self.hand_over(i, out, inputs[i], outputs[:i] or self.previous) for i, out in enumerate(outputs)
-                ] if call else []
+        seen = [self.hand_over(i, out, inputs[i], outputs[:i] or self.previous) for i, out in enumerate(outputs)]
         self.previous = outputs[-1:] if call else self.previous
         if self.cuda:
             self.sync()
-        yield {"outputs": seen, "threads": threading.active_count() - threads,
+        yield {"outputs": seen, "threads": threading.active_count() - self.threads,
                "patched": sorted(f"{owner.__name__}.{name}" for (owner, name), value in self.originals.items()
                                  if getattr(owner, name, None) is not value)}
 

@@ -11,7 +11,7 @@ Precision  FP32 in and out; reflectors are rounded to FP16 terms (small: two; n5
            FP32 accumulation
 Shapes     ROUTES below; everything else, and every machine without CUDA: torch.geqrf
 Parent     v00_geqrf
-Result     not measured as a whole; its families' own figures are in records/2026-11-30_*_dev
+Result     geomean 693.9 µs, 12/12 pass, NVIDIA H200, records/2026-11-30_v50_all_shapes
 Bound by   the chain of a panel: Gram matrix, recurrence of its columns, V, T
 
 How it works, in one page. A panel of 16 to 64 columns is factored without a loop over its rows for each column: its Gram

@@ -3,7 +3,7 @@
 verdict: one or more of results.STATUSES; `neutral` (it passes, and its trick never found an occasion: it would have
 told through $TELL); `killed` (it takes the parent down, and no result of it is left).
 
-The table of this machine:  python tests/test_bad.py   (Markdown; both protocols)
+The table of this machine:  python tests/test_bad.py [r24 ...]   (Markdown; both protocols)
 """
 import ast
 import os
@@ -81,7 +81,8 @@ def test_gains_nothing(path, tmp_path, monkeypatch):
 
 
 def test_every_row_of_guards_has_its_file():
-    assert [p.name[:3] for p in FILES] == [f"r{i:02}" for i in range(1, 37)]
+    """36 rows, and two ways around the clock that the list does not have: work after the call and work before it."""
+    assert [p.name[:3] for p in FILES] == [f"r{i:02}" for i in range(1, 39)]
 
 
 QUIET = {"r01", "r04", "r12", "r16", "r20", "r21", "r22", "r27", "r30", "r31", "r32", "r33", "r34", "r35"}
@@ -93,12 +94,13 @@ def test_lint_shows_the_signs_that_stand_in_the_text():
     assert silent <= QUIET
 
 
-def table():
+def table(rows):
     """Markdown: each row, lint, both protocols, on this machine."""
     from harness.machine import device_kind, fingerprint
-    print(f"{fingerprint()}\n\n| file | what it does | contest | strict | lint |\n|---|---|---|---|---|")
+    if not rows:
+        print(f"{fingerprint()}\n\n| file | what it does | contest | strict | lint |\n|---|---|---|---|---|")
     for path in FILES:
-        if needs_gpu(path) and device_kind() == "cpu":
+        if (rows and path.name[:3] not in rows) or (needs_gpu(path) and device_kind() == "cpu"):
             continue
         cells = []
         for protocol in ("contest", "strict"):
@@ -111,4 +113,4 @@ def table():
 
 
 if __name__ == "__main__":
-    table()
+    table(sys.argv[1:])

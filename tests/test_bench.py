@@ -247,3 +247,28 @@ def test_a_gpu_case_by_ipc():
     runs = measure([ROOT / "submissions" / "v00_geqrf.py"], [case(4, 64)], schedule=SHORT)
     assert runs[0].status == "pass" and not runs[0].cut and runs[0].device["driver"]
     torch.cuda.synchronize()
+
+
+GPU_FAILS = {  # what custom_kernel does when n is 9, on a device
+    "illegal access": ("scribble[(1,)](a, 1 << 50)\n    return torch.geqrf(a)", "raised", "illegal memory access"),
+    "device memory": ("torch.empty(1 << 42, device=a.device)", "oom", "out of memory"),
+    "a kernel that hangs": ("torch.cuda._sleep(1 << 50)\n    return torch.geqrf(a)", "timeout", "within 20 s"),
+}
+SCRIBBLE = """import triton
+import triton.language as tl
+@triton.jit
+def scribble(a, far):
+    tl.store(a + far, 1.0)
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", GPU_FAILS)
+def test_a_failure_on_the_device_costs_its_case_alone(submission, name):
+    body, status, text = GPU_FAILS[name]
+    path = submission("bad", f"if a.shape[-1] == 9:\n    {body}\nreturn torch.geqrf(a)", top=SCRIBBLE)
+    before = torch.cuda.mem_get_info()[0]
+    first, bad, last = verdicts(path, case(), case(n=9, index=1), case(n=7, index=2), limit_s=20)
+    assert (first[0], last[0]) == ("pass", "pass"), (first, last)
+    assert bad[0] == status and text in bad[1], bad
+    assert torch.cuda.mem_get_info()[0] > before - (1 << 30)  # no process is left that holds the device's memory
