@@ -249,10 +249,6 @@ constexpr int TILE_BYTES = 1024;      // V of 8 rows: 8 groups of 8 reflectors, 
 constexpr int CHUNK_BYTES = 4 * TILE_BYTES;
 constexpr int MAX_SCALE_LOG2 = 6;     // columns are scaled to a largest entry of 2^6 .. 2^7
 constexpr unsigned ALL = ~0u;
-// The guard, for one and two terms: with two the rounding of the Gram matrix (2^-22, magnified by up to AMPLIFIED^2 in R) must
-// not be what is left.
-constexpr float CANCELLED[] = {0.f, 1e-5f, 1e-4f};  // pivot / column norm^2 under which the Gram matrix is not trusted
-constexpr float AMPLIFIED[] = {0.f, 300.f, 30.f};   // largest sum_k |p_k| |M_kj|
 constexpr float ZERO_PIVOT = 1e-20f;
 
 // row strides in floats
@@ -261,6 +257,9 @@ constexpr int LD_X = 33, LD_TOP = 36, LD_SHIFT = 36, LD_M = 40, LD_R = 33;
 template <int C_, int G_, int CHUNKS_, int TERMS_>
 struct Config {
   static constexpr int TERMS = TERMS_;          // fp16 terms of V, C and W' (see the docstring)
+  // The guard: pivot / column norm^2 under which the Gram matrix is not trusted, and the largest sum_k |p_k| |M_kj|. With two
+  // terms the rounding of the Gram matrix (2^-22, magnified by up to AMPLIFIED^2 in R) must not be what is left.
+  static constexpr float CANCELLED = TERMS == 1 ? 1e-5f : 1e-4f, AMPLIFIED = TERMS == 1 ? 300.f : 30.f;
   static constexpr int CHUNKS = CHUNKS_;        // a warp's rows: chunks of 32 rows (4 tiles of 8)
   static constexpr int C = C_;                  // CTAs of a cluster = of a matrix
   static constexpr int G = G_;                  // warpgroups of a CTA
@@ -883,7 +882,7 @@ DEVICE void guard_and_top(const Scratch& z, float* m_scale, const float* unscale
       biggest = fmaxf(biggest, __shfl_xor_sync(ALL, biggest, o));
     }
     if ((thread & 7) == 0) {
-      if (!(amplified <= AMPLIFIED[K::TERMS])) atomicMin(z.stop, i > done ? i : done + 1);
+      if (!(amplified <= K::AMPLIFIED)) atomicMin(z.stop, i > done ? i : done + 1);
       int e = (int)(__float_as_uint(biggest) >> 23) - 127;
       e = min(max(e, -100), 100);
       m_scale[i] = power_of_two(12 - e);
@@ -1242,7 +1241,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
         }
         __syncthreads();
         // (2) recurrence. P is in H and L, its registers are free meanwhile
-        if (me.warp == 0) warp_cholesky(z, me.lane, done, CANCELLED[K::TERMS]);
+        if (me.warp == 0) warp_cholesky(z, me.lane, done, K::CANCELLED);
         else if (me.warp == 1) warp_top(z, me.lane);
         else if (me.warp == 2) warp_m(z, me.lane);
         __syncthreads();
