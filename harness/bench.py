@@ -17,7 +17,19 @@ from pathlib import Path
 from harness.cases import Case, load_task, secret_seed
 from harness.child import Failure, Worker
 from harness.errors import EXIT_CANNOT_RUN, UserError
-from harness.evaluate import BASELINE, CONTEST, CPU, ROUND, Outcome, Schedule, Seeds, contest_seeds, probes, run_case
+from harness.evaluate import (
+    BASELINE,
+    CONTEST,
+    CPU,
+    ROUND,
+    STRICT,
+    Outcome,
+    Schedule,
+    Seeds,
+    contest_seeds,
+    probes,
+    run_case,
+)
 from harness.machine import device_id, device_kind, fingerprint, sm_clock
 from harness.results import Run, file_sha, new_session, utc_now
 
@@ -135,7 +147,8 @@ def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", r
     session, begin = session or new_session(), time.monotonic()
     runs: list[Run] = []
     if schedule is None:
-        schedule = CPU if device_kind() == "cpu" else CONTEST if rounds == 1 else ROUND
+        alone = STRICT if protocol == "strict" else CONTEST
+        schedule = CPU if device_kind() == "cpu" else ROUND if rounds > 1 else alone
     shas = {f: file_sha(f) for f in files}
     with device_lock():
         for number in range(first_round, first_round + rounds):

@@ -264,30 +264,21 @@ class Worker:
     def late(self, replies: list[Reply]) -> str:
         """Work that the worker's clock did not see: "" or where it was found, with the figures.
 
-        Beside the call: the parent's wall time beyond the worker's, against what the harness itself costs (empty
-        runs) and a tenth of the elapsed time. After it: the hand-over, against three honest copies of as much. Both
-        allow 50 us and three times the spread of the empty runs, and the quarter of the repeats with the least of it
-        decides: a busy machine disturbs some, a false clock all.
+        Beside the call: the parent's wall time up to "timed" beyond the worker's, against what the harness itself
+        costs (empty runs). After it: the same up to the end of the hand-over, which may take three times as long as
+        the slowest honest copy (the two are told apart by when this process wakes up, so their sum is what counts).
+        Both allow a tenth of the elapsed time, 50 us and three times the spread of the empty runs, and the quarter of
+        the repeats with the least of it decides: a busy machine disturbs some, a false clock all.
         """
         self.calibrate()
         elapsed = statistics.median(r.elapsed_ns for r in replies)
-        own, own_spread = _middle_and_spread([r.wall_ns for r in self.empty])
-        copy, copy_spread = _middle_and_spread([r.copy_ns for r in self.empty])
-        beside = _quartile([r.wall_ns - r.elapsed_ns for r in replies])
-        after = _quartile([r.copy_ns for r in replies])
-        if beside > own + 0.1 * elapsed + 50e3 + 3 * own_spread:
-            wall = statistics.median(r.wall_ns for r in replies)
-            return (f"the worker says {elapsed / 1e6:.3f} ms a repeat, the parent's clock says {wall / 1e6:.3f} ms, "
-                    f"of which the harness needs {own / 1e6:.3f}")
-        if after > 3 * copy + 50e3 + 3 * copy_spread:
-            return (f"late work: handing the outputs over takes {after / 1e6:.3f} ms, "
-                    f"an honest copy of as much {copy / 1e6:.3f}")
+        copy = max(r.copy_ns for r in self.empty)
+        for text, hand_over in (("", 0), ("with the outputs handed over ", 1)):
+            walls = [r.wall_ns + hand_over * r.copy_ns for r in replies]
+            empty = [r.wall_ns + hand_over * r.copy_ns for r in self.empty]
+            own = statistics.median(empty)
+            hidden = sorted(wall - r.elapsed_ns for wall, r in zip(walls, replies, strict=True))[len(replies) // 4]
+            if hidden > own + 0.1 * elapsed + 50e3 + 3 * (max(empty) - min(empty)) + hand_over * 2 * copy:
+                return (f"the worker says {elapsed / 1e6:.3f} ms a repeat, {text}the parent's clock says "
+                        f"{statistics.median(walls) / 1e6:.3f} ms, of which the harness needs {own / 1e6:.3f}")
         return ""
-
-
-def _quartile(ns: list[float]) -> float:
-    return sorted(ns)[len(ns) // 4]
-
-
-def _middle_and_spread(ns: list[float]) -> tuple[float, float]:
-    return statistics.median(ns), max(ns) - min(ns)

@@ -73,6 +73,7 @@ class Schedule:
 
 
 CONTEST = Schedule()
+STRICT = Schedule(max_repeats=100)  # fresh matrices spread by 2 % where each has its own path: 0.2 % on the mean
 ROUND = Schedule(max_repeats=30, sum_s=2.0, wall_s=6.0)  # one of several rounds: the rounds carry the statistics
 BASELINE = Schedule(max_repeats=3)  # v00 where it stands for comparison only: hundreds of times need no statistics
 CPU = Schedule(max_inputs=1, min_repeats=1, max_repeats=10, sum_s=1.0, wall_s=2.0)

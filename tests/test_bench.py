@@ -267,8 +267,7 @@ def scribble(a, far):
 def test_a_failure_on_the_device_costs_its_case_alone(submission, name):
     body, status, text = GPU_FAILS[name]
     path = submission("bad", f"if a.shape[-1] == 9:\n    {body}\nreturn torch.geqrf(a)", top=SCRIBBLE)
-    before = torch.cuda.mem_get_info()[0]
     first, bad, last = verdicts(path, case(), case(n=9, index=1), case(n=7, index=2), limit_s=20)
     assert (first[0], last[0]) == ("pass", "pass"), (first, last)
     assert bad[0] == status and text in bad[1], bad
-    assert torch.cuda.mem_get_info()[0] > before - (1 << 30)  # no process is left that holds the device's memory
+    assert not subprocess.run(["pgrep", "-f", f"worker.py.*{path}"], capture_output=True, text=True).stdout

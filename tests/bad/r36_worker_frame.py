@@ -22,5 +22,5 @@ def custom_kernel(a):
     worker.event = Frozen
     h, tau = torch.geqrf(a)
     for _ in range(3):
-        torch.linalg.svdvals(torch.randn(300, 300))  # time that the false clock does not show
+        torch.linalg.svdvals(torch.randn(120, 120))  # time that the false clock does not show
     return h, tau
