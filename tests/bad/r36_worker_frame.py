@@ -5,6 +5,7 @@
 verdict: clock
 """
 import sys
+import time
 
 import torch
 
@@ -21,6 +22,5 @@ def custom_kernel(a):
             return 1e-6
     worker.event = Frozen
     h, tau = torch.geqrf(a)
-    for _ in range(3):
-        torch.linalg.svdvals(torch.randn(120, 120))  # time that the false clock does not show
+    time.sleep(0.05)  # time that the false clock does not show
     return h, tau
