@@ -21,7 +21,7 @@ class Header:
     @property
     def parent(self) -> str:
         """The stem of the parent's file, "" where there is none or it is no submission."""
-        word = self.fields.get("Parent", "").split(" ")[0].rstrip(".,;").removesuffix(".py")
+        word = self.fields.get("Parent", "").split(" ")[0].rstrip(".,:;").removesuffix(".py")
         return word if re.fullmatch(r"v\d+\w*", word) else ""
 
 

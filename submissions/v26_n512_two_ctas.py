@@ -7,7 +7,7 @@ Algorithm  left-looking; panels of 32 columns in registers (Gram on tensor cores
 Precision  fp32 storage; V rounded to fp16, exact from then on (tau = 2/v'v of the rounded v), a second term where the
            panel's own norms ask for it; C, W', T in two fp16 terms (22 bits), fp32 accumulation
 Shapes     257 <= n <= 512: this path; all others: torch.geqrf
-Parent     v20 (geometry of the update, certificate), the prototype left_looking_v2 (two CTAs an SM)
+Parent     v20_n512_panel64 (geometry of the update, certificate), the prototype left_looking_v2 (two CTAs an SM)
 Result     see records/
 Bound by   barriers and the serial recurrence; registers (128 a thread)
 """
