@@ -203,15 +203,15 @@ DEVICE void wgmma(float (&d)[SIZE], const uint32_t (&a)[4], uint64_t b) {
 }
 DEVICE void wgmma_rows(float (&d0)[16], float (&d1)[16], const uint32_t (&a)[4], uint64_t b) {
   wgmma<false>(d0, a, b);
-  wgmma<false>(d1, a, b + (b >> 32 & 0x3fff) * 4);  // 32 rows on
+  wgmma<false>(d1, a, b + 256);  // 32 rows on
 }
 DEVICE void wgmma_rows(float (&d0)[16], float (&d1)[16], float (&d2)[16], const uint32_t (&a)[4], uint64_t b) {
   wgmma_rows(d0, d1, a, b);
-  wgmma<false>(d2, a, b + (b >> 32 & 0x3fff) * 8);
+  wgmma<false>(d2, a, b + 512);
 }
 DEVICE void wgmma_rows(float (&d0)[16], float (&d1)[16], float (&d2)[16], float (&d3)[16], const uint32_t (&a)[4], uint64_t b) {
   wgmma_rows(d0, d1, a, b);
-  wgmma_rows(d2, d3, a, b + (b >> 32 & 0x3fff) * 8);
+  wgmma_rows(d2, d3, a, b + 512);
 }
 #endif
 
@@ -395,22 +395,13 @@ DEVICE void multiply_by_v(float (&w)[32], Acc<K>& acc, uint32_t at16, Lane me) {
 }
 // acc (chunks FIRST ..) += A B: one product for all rows that are left
 template <int FIRST, class K>
-DEVICE void add_to_rows(Acc<K>& acc, const uint32_t (&a)[4], uint32_t at16, uint32_t offset, uint32_t tile_bytes = TILE_BYTES) {
+DEVICE void add_to_rows(Acc<K>& acc, const uint32_t (&a)[4], uint32_t at16, uint32_t offset) {
   static_assert(K::CHUNKS == 4 && FIRST < 4, "four chunks");
-  const uint64_t b = descriptor(at16, FIRST * 4 * tile_bytes + offset, 128, tile_bytes);
+  const uint64_t b = descriptor(at16, FIRST * CHUNK_BYTES + offset, 128, TILE_BYTES);
   if constexpr (FIRST == 0) wgmma_rows(acc[0], acc[1], acc[2], acc[3], a, b);
   else if constexpr (FIRST == 1) wgmma_rows(acc[1], acc[2], acc[3], a, b);
   else if constexpr (FIRST == 2) wgmma_rows(acc[2], acc[3], a, b);
   else wgmma<false>(acc[3], a, b);
-}
-template <class F>
-DEVICE void from_live_chunk(int live, F f) {  // four instances, one for each first chunk
-  switch (live) {
-    case 0: f(std::integral_constant<int, 0>()); break;
-    case 1: f(std::integral_constant<int, 1>()); break;
-    case 2: f(std::integral_constant<int, 2>()); break;
-    default: f(std::integral_constant<int, 3>());
-  }
 }
 template <int FIRST, class K>
 DEVICE void subtract_v_times_w(Acc<K>& acc, const uint4* wop, uint32_t at16, Lane me) {
@@ -1170,7 +1161,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
         me = lane_of(opaque(threadIdx.x));
         const int unit = opaque(unit_);
         const uint32_t base_address = opaque(base_address_);
-        const uint32_t h16 = uniform(operand_address(base_address + K::O_H + me.group * (K::CHUNKS * 2048)));                   // this group's tiles of H
+        const uint32_t h16 = uniform(operand_address(base_address + K::O_H + me.group * 2048));                   // this group's tiles of H
         const uint32_t v16 = uniform(operand_address(base_address + me.group * (K::CHUNKS * CHUNK_BYTES) + s * 512));  // and of V
         const uint32_t l16 = h16 + ((K::O_L - K::O_H) >> 4);                                              // and of L or V's low term
         const int local = me.cg * 8 + me.g;  // this thread's column of the sub-panel
@@ -1190,7 +1181,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
           }
         }
         // (1) Gram: H and L = 2 (P - H) of the open rows and columns to shared memory as wgmma operands
-        const uint32_t tile_at = me.group * (K::CHUNKS * 2048) + me.cg * 128 + me.g * 16 + me.q * 4;
+        const uint32_t tile_at = (me.group * 4) * 512 + me.cg * 128 + me.g * 16 + me.q * 4;
 #pragma unroll
         for (int c = 0; c < K::CHUNKS; c++) {
           if (c >= live) {
@@ -1201,7 +1192,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
               const float x1 = local >= done && row + 1 >= lim ? acc[c][tile * 4 + 1] : 0.f;
               __half2 hi = __floats2half2_rn(x0, x1);
               float2 f = __half22float2(hi);
-              const uint32_t at = tile_at + c * 2048 + tile * 512;
+              const uint32_t at = tile_at + c * (K::G * 2048) + tile * 512;
               *reinterpret_cast<uint32_t*>(sm + K::O_H + at) = bits(hi);
               *reinterpret_cast<uint32_t*>(sm + K::O_L + at) = pack(2.f * (x0 - f.x), 2.f * (x1 - f.y));
             }
@@ -1216,7 +1207,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
           const int part = first / 16 + (me.thread >> 7), owner = part % K::UNITS, pair = part / K::UNITS;
           if (owner / K::G == (int)rank) {
             const int column = me.thread >> 2 & 31;
-            const int at = (owner % K::G * K::CHUNKS + (pair >> 1)) * 2048 + (pair & 1) * 1024 + (column >> 3) * 128 + (column & 7) * 16 + me.q * 4;
+            const int at = ((pair >> 1) * K::G + owner % K::G) * 2048 + (pair & 1) * 1024 + (column >> 3) * 128 + (column & 7) * 16 + me.q * 4;
             auto two_rows = [&](int offset) { return __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + at + offset))); };
             const float2 h0 = two_rows(K::O_H), h1 = two_rows(K::O_H + 512), l0 = two_rows(K::O_L), l1 = two_rows(K::O_L + 512);
             const float4 x = make_float4(fmaf(0.5f, l0.x, h0.x), fmaf(0.5f, l0.y, h0.y), fmaf(0.5f, l1.x, h1.x), fmaf(0.5f, l1.y, h1.y));
@@ -1235,14 +1226,14 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
               uint32_t a_hi[2][4];  // only the rows of the sub-panel
 #pragma unroll
               for (int tile = 0; tile < 4; tile++) {
-                a_hi[tile >> 1][(tile & 1) * 2] = *reinterpret_cast<uint32_t*>(sm + K::O_H + tile_at + c * 2048 + tile * 512);
+                a_hi[tile >> 1][(tile & 1) * 2] = *reinterpret_cast<uint32_t*>(sm + K::O_H + tile_at + c * (K::G * 2048) + tile * 512);
                 a_hi[tile >> 1][(tile & 1) * 2 + 1] = 0u;
               }
               wgmma_fence();
 #pragma unroll
               for (int u = 0; u < 2; u++) {
-                wgmma<true>(x, a_hi[u], descriptor(h16, c * 2048 + u * 1024, 512, 128));
-                wgmma<true>(x, a_hi[u], descriptor(h16, c * 2048 + u * 1024 + (K::O_L - K::O_H), 512, 128));
+                wgmma<true>(x, a_hi[u], descriptor(h16, c * K::G * 2048 + u * 1024, 512, 128));
+                wgmma<true>(x, a_hi[u], descriptor(h16, c * K::G * 2048 + u * 1024 + (K::O_L - K::O_H), 512, 128));
               }
               wgmma_commit();
               wgmma_wait();
@@ -1319,7 +1310,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
             {
 #pragma unroll
               for (int tile = 0; tile < 4; tile++) {
-                const uint32_t at = tile_at + c * 2048 + tile * 512;
+                const uint32_t at = tile_at + c * (K::G * 2048) + tile * 512;
                 const uint32_t v_at = (me.group * K::CHUNKS + c) * CHUNK_BYTES + tile * TILE_BYTES + (4 * s + me.cg) * 128 + me.g * 16 + me.q * 4;
                 const int row = chunk_row<K>(c, tile, unit) + 4 * me.q;
                 const float2 hi = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + K::O_H + at)));
@@ -1358,18 +1349,20 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
               m_half[kk][y] = pack(0.5f * f.x, 0.5f * f.y);
             }
           }
-          from_live_chunk(live, [&](auto first_chunk) {
-            constexpr int FIRST = decltype(first_chunk)::value;
-            wgmma_fence();
 #pragma unroll
-            for (int kk = 0; kk < 2; kk++) {
-              add_to_rows<FIRST, K>(acc, m_lo[kk], h16, kk * 256, 512);
-              add_to_rows<FIRST, K>(acc, m_half[kk], h16, kk * 256 + (K::O_L - K::O_H), 512);
-              add_to_rows<FIRST, K>(acc, m_hi[kk], h16, kk * 256, 512);
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              wgmma_fence();
+#pragma unroll
+              for (int kk = 0; kk < 2; kk++) {
+                wgmma<false>(acc[c], m_lo[kk], descriptor(h16, c * K::G * 2048 + kk * 256, 128, 512));
+                wgmma<false>(acc[c], m_half[kk], descriptor(h16, c * K::G * 2048 + kk * 256 + (K::O_L - K::O_H), 128, 512));
+                wgmma<false>(acc[c], m_hi[kk], descriptor(h16, c * K::G * 2048 + kk * 256, 128, 512));
+              }
+              wgmma_commit();
             }
-            wgmma_commit();
-            wgmma_wait();
-          });
+          }
+          wgmma_wait();
           if (K::TERMS == 2) named_join(1 + me.group, 128);  // L is used: V's low term takes its place
         }
         {
@@ -1402,7 +1395,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
                   }
                   const __half2 l0 = __floats2half2_rn(v.x - f0.x, v.y - f0.y), l1 = __floats2half2_rn(v.z - f1.x, v.w - f1.y);
                   const bool low = local < stop;
-                  const uint32_t at = tile_at + c * 2048 + tile * 512;
+                  const uint32_t at = tile_at + c * (K::G * 2048) + tile * 512;
                   *reinterpret_cast<uint32_t*>(sm + K::O_L + at) = low ? bits(l0) : 0u;
                   *reinterpret_cast<uint32_t*>(sm + K::O_L + at + 512) = low ? bits(l1) : 0u;
                   if (local >= done) {
@@ -1456,7 +1449,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
 #pragma unroll
                   for (int y = 0; y < 4; y++) split_fp16(acc[c][8 * u + 2 * y], acc[c][8 * u + 2 * y + 1], high[(y & 1) + (y >> 1) * 2], low[(y & 1) + (y >> 1) * 2]);
                   wgmma_fence();
-                  wgmma<true>(w, high, descriptor(l16, c * 2048 + u * 1024, 512, 128));
+                  wgmma<true>(w, high, descriptor(l16, c * K::G * 2048 + u * 1024, 512, 128));
                   wgmma<true>(w, low, descriptor(v16, c * CHUNK_BYTES + u * 2 * TILE_BYTES, TILE_BYTES, 128));
                   wgmma<true>(w, high, descriptor(v16, c * CHUNK_BYTES + u * 2 * TILE_BYTES, TILE_BYTES, 128));
                   wgmma_commit();
@@ -1582,18 +1575,20 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
               split_fp16(on ? -x.x : 0.f, on ? -x.y : 0.f, w_hi[kk][y], w_lo[kk][y]);
             }
           }
-          from_live_chunk(live, [&](auto first_chunk) {
-            constexpr int FIRST = decltype(first_chunk)::value;
-            wgmma_fence();
 #pragma unroll
-            for (int kk = 0; kk < 2; kk++) {
-              if (K::TERMS == 2) add_to_rows<FIRST, K>(acc, w_hi[kk], l16, kk * 256, 512);
-              add_to_rows<FIRST, K>(acc, w_lo[kk], v16, kk * 256);
-              add_to_rows<FIRST, K>(acc, w_hi[kk], v16, kk * 256);
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              wgmma_fence();
+#pragma unroll
+              for (int kk = 0; kk < 2; kk++) {
+                if (K::TERMS == 2) wgmma<false>(acc[c], w_hi[kk], descriptor(l16, c * K::G * 2048 + kk * 256, 128, 512));
+                wgmma<false>(acc[c], w_lo[kk], descriptor(v16, c * CHUNK_BYTES + kk * 256, 128, TILE_BYTES));
+                wgmma<false>(acc[c], w_hi[kk], descriptor(v16, c * CHUNK_BYTES + kk * 256, 128, TILE_BYTES));
+              }
+              wgmma_commit();
             }
-            wgmma_commit();
-            wgmma_wait();
-          });
+          }
+          wgmma_wait();
           __syncthreads();
         }
         done = stop;
@@ -1705,7 +1700,7 @@ std::tuple<torch::Tensor, torch::Tensor> geqrf_n1024(torch::Tensor a) {
 def build():
     """The compiled extension, or None (with a warning) where there is no CUDA device."""
     if not torch.cuda.is_available():
-        warnings.warn("n1024_v82: no CUDA device, torch.geqrf is used")
+        warnings.warn("n1024_v81: no CUDA device, torch.geqrf is used")
         return None
     from torch.utils.cpp_extension import load_inline
 
@@ -1715,7 +1710,7 @@ def build():
     if "no_implicit_headers" in inspect.signature(load_inline).parameters:
         extra["no_implicit_headers"] = True  # the CUDA part needs no torch header: 20 s less
     return load_inline(
-        name="n1024_v82",
+        name="n1024_v81",
         cpp_sources=CPP,
         cuda_sources=CUDA,
         functions=["geqrf_n1024"],
