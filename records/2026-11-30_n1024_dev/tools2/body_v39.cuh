@@ -12,7 +12,7 @@ constexpr float AMPLIFIED = 300.f;    // largest sum_k |p_k| |M_kj|
 constexpr float ZERO_PIVOT = 1e-20f;
 
 // row strides in floats
-constexpr int LD_X = 33, LD_TOP = 36, LD_SHIFT = 36, LD_R = 33;
+constexpr int LD_X = 33, LD_TOP = 36, LD_SHIFT = 36, LD_M = 40, LD_R = 33;
 
 template <int C_, int G_, int CHUNKS_>
 struct Config {
@@ -31,7 +31,7 @@ struct Config {
   // the inbox: what peers send, then room for the sums over the CTA's own warpgroups
   static constexpr int IN_W = OWNED * (C - 1) * 4096, IN_X = C * 4096, IN_PW = (C - 1) * 8192;
   // the inbox of a pass: the scratch of the recurrence or [W of the peers, W of the own warpgroups], then W and W' of the pass
-  static constexpr int SCRATCH = 36 * 1024, W_BYTES = PANEL * LD_SHIFT * 4, IN_PASS = SCRATCH > IN_PW + G * 8192 ? SCRATCH : IN_PW + G * 8192;
+  static constexpr int SCRATCH = 27 * 1024 + 512, W_BYTES = PANEL * LD_SHIFT * 4, IN_PASS = SCRATCH > IN_PW + G * 8192 ? SCRATCH : IN_PW + G * 8192;
   static constexpr int INBOX = MAX3(IN_W + 4 * (G - 1) * 4096, IN_X + (G - 1) * 4096, IN_PASS + 2 * W_BYTES);
   // the next panel's entries, over both stages: [pair of 16-row pieces][half of the columns] as tensor copies lay them
   static constexpr int COPY = G * 16 * SUB * 4;
@@ -50,9 +50,9 @@ struct Config {
   // inside the inbox, once its sums are taken (the recurrence's scratch)
   // (x is written while the inbox is still read; x and m while peers send W of the next panel's first block)
   static constexpr int O_V = O_INBOX, O_R1 = O_V + SUB * LD_SHIFT * 4, O_WR = O_R1 + SUB * LD_SHIFT * 4, O_R = O_WR + SUB * LD_SHIFT * 4,
-                       O_X = O_R + SUB * LD_R * 4, O_M = O_X + SUB * LD_TOP * 4, O_Y = O_M + SUB * LD_SHIFT * 4,
-                       O_NEXT = O_Y + 16 * LD_SHIFT * 4, O_INV = O_NEXT + 32 * LD_SHIFT * 4, SCRATCH_END = O_INV + 512;
-  static_assert(2 * W_BYTES >= 2 * 4096, "two warps' registers where W will be");
+                       O_X = O_R + SUB * LD_R * 4, O_M = O_X + SUB * LD_TOP * 4,
+                       O_INV = O_M + SUB * LD_M * 4, SCRATCH_END = O_INV + 384;
+  static_assert(SCRATCH + 3 * 4096 <= INBOX, "three warps' registers beside the scratch");
   static_assert(SCRATCH_END <= O_INBOX + SCRATCH && O_X >= O_INBOX + IN_X && O_X >= O_INBOX + IN_W, "scratch fits the inbox");
   // inside stage 1 during the panel: H and L tiles
   static constexpr int O_H = STAGE, O_L = STAGE + STAGE / 2;
@@ -254,34 +254,41 @@ MARK(2);
     // sums go to the columns' owner, or are at home
     const int owner = me.cg / K::OWNED, column = me.cg % K::OWNED;
     float4* partial = reinterpret_cast<float4*>(sm + K::O_INBOX + K::IN_W) + me.cg * (K::G - 1) * 256 + me.lane;
-    float4 own[(8 + K::G - 1) / K::G];
+    constexpr int SHARE = (8 + K::G - 1) / K::G;
+    float4 sum[SHARE];
 #pragma unroll
     for (int ct = 0; ct < 8; ct++) {
       const int adder = ct % K::G;  // its own share a warp keeps
       const float4 x = make_float4(w[4 * ct], w[4 * ct + 1], w[4 * ct + 2], w[4 * ct + 3]);
-      if (me.group == adder) own[ct / K::G] = x;
+      if (me.group == adder) sum[ct / K::G] = x;
       else partial[(ct * (K::G - 1) + (me.group < adder ? me.group : me.group - 1)) * 32] = x;
     }
     named_join(1 + me.cg, 32 * K::G);
-    if (owner == (int)rank) wait_for<K>(base, INBOX_BAR, turn());
 #pragma unroll
-    for (int i = 0; i < (8 + K::G - 1) / K::G; i++) {
+    for (int i = 0; i < SHARE; i++) {
       const int ct = me.group + i * K::G;
       if (ct < 8) {
-        float4 sum = own[i];
 #pragma unroll
-        for (int u = 0; u < K::G - 1; u++) add4(sum, partial[(ct * (K::G - 1) + u) * 32]);
+        for (int u = 0; u < K::G - 1; u++) add4(sum[i], partial[(ct * (K::G - 1) + u) * 32]);
         if (owner != (int)rank) {
           const int slot = column * (K::C - 1) + (rank < owner ? rank : rank - 1);
-          send(map_address(base + K::O_INBOX + slot * 4096 + ct * 512 + me.lane * 16, owner), sum, map_address(barrier_at<K>(base, INBOX_BAR), owner));
-        } else {
+          send(map_address(base + K::O_INBOX + slot * 4096 + ct * 512 + me.lane * 16, owner), sum[i], map_address(barrier_at<K>(base, INBOX_BAR), owner));
+        }
+      }
+    }
+    if (owner == (int)rank) {
+      wait_for<K>(base, INBOX_BAR, turn());
+#pragma unroll
+      for (int i = 0; i < SHARE; i++) {
+        const int ct = me.group + i * K::G;
+        if (ct < 8) {
           const float4* in = reinterpret_cast<const float4*>(sm + K::O_INBOX) + column * (K::C - 1) * 256 + ct * 32 + me.lane;
 #pragma unroll
-          for (int r = 0; r < K::C - 1; r++) add4(sum, in[r * 256]);
+          for (int r = 0; r < K::C - 1; r++) add4(sum[i], in[r * 256]);
           // split for T's eight warps once
           uint2 hi, lo;
-          split_fp16(sum.x, sum.y, hi.x, lo.x);
-          split_fp16(sum.z, sum.w, hi.y, lo.y);
+          split_fp16(sum[i].x, sum[i].y, hi.x, lo.x);
+          split_fp16(sum[i].z, sum[i].w, hi.y, lo.y);
           uint2* to = reinterpret_cast<uint2*>(sm + K::O_W) + ((column * 8 + (ct >> 1)) * 32 + me.lane) * 2 + (ct & 1);
           to[0] = hi;
           to[256] = lo;
@@ -343,21 +350,20 @@ MARK(6);
 MARK(7);
 }
 
-// ------------------------------------------------------------------ the recurrence
+// ------------------------------------------------------------------ the recurrence: three warps in a pipeline
 //
 // From the Gram matrix G = P'P and the top A of P to R, the top of V, and M with V = P M below the top:
-//   G = |R|'|R|            Cholesky, no signs needed
-//   A - R = V_top W        elimination without pivoting; row i's sign is chosen when alpha_i is known, so that
-//                          W_ii = alpha_i - beta_i does not cancel
-//   M = W^-1
-// A lane owns a column. Eight rows a step: every lane factorises the 8 x 8 diagonal block alike, from shared memory, so
-// that a chain of eight roots needs no exchange between lanes; then its own column of these rows, then the next eight
-// rows. One warp does this for G, one for A a step behind. The rows of steps 2 and 3 are kept up to date by a helper
-// warp each until the step before; M is inverted by blocks as T is. The loops are rolled: run once, straight through,
-// the code would be bound by instruction fetch.
+//   warp 0   G = |R|'|R|                    Cholesky, no signs needed
+//   warp 1   A - R = V_top W                elimination without pivoting; row i's sign is chosen when alpha_i is known,
+//                                           so that W_ii = alpha_i - beta_i does not cancel
+//   warp 2   M = W^-1
+// A lane owns a column and keeps its unfinished rows in registers, row i at index 0: a rolled loop cannot index
+// registers by i, and unrolled 32 times the code is bound by instruction fetch. Four rows a step: the 4 x 4 diagonal
+// block is factorised by every lane alike, for which one trip through shared memory serves four rows, and this serial
+// chain runs beside the update of the rows further down.
 
 struct Scratch {
-  float *x, *top, *v, *r1, *w, *r, *m, *y, *g_next, *a_next, *inverse, *threshold, *g_diagonal;
+  float *x, *top, *v, *r1, *w, *r, *m, *inverse, *threshold, *g_diagonal, *a_diagonal;
   int* stop;
 };
 struct Quad {
@@ -367,195 +373,199 @@ DEVICE Quad load4(const float* p) {
   const float4 x = *reinterpret_cast<const float4*>(p);
   return Quad{{x.x, x.y, x.z, x.w}};
 }
-DEVICE void load8(float (&to)[8], const float* p) {
-  const Quad x = load4(p), y = load4(p + 4);
+// Rows 4q .. 4q+3 move up by four and lose sum_u x_u y_u; x: four rows of stride LD_SHIFT
+DEVICE void update_quad(float (&a)[SUB], int q, const float* x, const float (&y)[4]) {
+  const Quad x0 = load4(x + 4 * q), x1 = load4(x + LD_SHIFT + 4 * q), x2 = load4(x + 2 * LD_SHIFT + 4 * q), x3 = load4(x + 3 * LD_SHIFT + 4 * q);
 #pragma unroll
   for (int e = 0; e < 4; e++) {
-    to[e] = x.e[e];
-    to[4 + e] = y.e[e];
+    float t = fmaf(-x0.e[e], y[0], a[4 * q + e]);
+    t = fmaf(-x1.e[e], y[1], t);
+    t = fmaf(-x2.e[e], y[2], t);
+    a[4 * q - 4 + e] = fmaf(-x3.e[e], y[3], t);
   }
 }
-DEVICE void store8(float* p, const float (&x)[8]) {
-  *reinterpret_cast<float4*>(p) = make_float4(x[0], x[1], x[2], x[3]);
-  *reinterpret_cast<float4*>(p + 4) = make_float4(x[4], x[5], x[6], x[7]);
-}
-// Eight rows lose sum_m x_m y_m; x_m: eight entries at x + m LD_SHIFT
-DEVICE void update_8(float (&a)[8], const float* x, const float (&y)[8]) {
-#pragma unroll
-  for (int m = 0; m < 8; m++) {
-    float f[8];
-    load8(f, x + m * LD_SHIFT);
-#pragma unroll
-    for (int u = 0; u < 8; u++) a[u] = fmaf(-f[u], y[m], a[u]);
-  }
-}
-// Named barriers of the recurrence: R, rows 8b.. | G, rows 8w.. are ready | Y of step b | A, rows 8w.. | W, half h | M
-enum { R_READY = 1, G_READY = 5, Y_READY = 7, A_READY = 9, W_READY = 11, M_WARPS = 13 };
 
-DEVICE void gram_rows(float (&g)[8], const Scratch& z, int i, int lane) {
-#pragma unroll
-  for (int u = 0; u < 8; u++) g[u] = z.x[(i + u) * LD_X + lane] + z.x[lane * LD_X + i + u];
-}
 // Stops where a pivot cancels.
 DEVICE void warp_cholesky(const Scratch& z, int lane, int done) {
-  float g[8];
-  gram_rows(g, z, 0, lane);
+  float g[SUB];
+#pragma unroll
+  for (int r = 0; r < SUB; r++) g[r] = z.x[r * LD_X + lane] + z.x[lane * LD_X + r];
   const float g0 = 2.f * z.x[lane * (LD_X + 1)];
   z.threshold[lane] = fmaxf(CANCELLED * g0, ZERO_PIVOT);
   int stop = SUB;
   bool bad = false;
-#pragma unroll 1
-  for (int i = 0; i < SUB; i += 8) {
-    if ((unsigned)(lane - i) < 8) store8(z.g_diagonal + (lane - i) * 8, g);
-    __syncwarp();
-    float d[8][8], th[8], rs[8];  // d[v][u]: row u <= column v of the diagonal block, then of its |R|
-#pragma unroll
-    for (int v = 0; v < 8; v++) load8(d[v], z.g_diagonal + v * 8);
-    load8(th, z.threshold + i);
-#pragma unroll
-    for (int c = 0; c < 8; c++) {
-      const int column = i + c;
-      if (!bad && column >= done && !(d[c][c] > th[c])) {
-        bad = true;
-        stop = column;
-      }
-      rs[c] = bad || column < done ? 0.f : reciprocal_sqrt(d[c][c]);
-#pragma unroll
-      for (int v = c + 1; v < 8; v++) d[v][c] *= rs[c];
-#pragma unroll
-      for (int v = c + 1; v < 8; v++) {
-#pragma unroll
-        for (int u = c + 1; u <= v; u++) d[v][u] = fmaf(-d[u][c], d[v][c], d[v][u]);
-      }
+  float rs[4], r01, r02, r03, r12, r13, r23;
+  auto save_diagonal = [&](int i) {
+    if ((unsigned)(lane - i) < 4) *reinterpret_cast<float4*>(z.g_diagonal + (lane - i) * 4) = make_float4(g[0], g[1], g[2], g[3]);
+  };
+  auto inverse_root = [&](int column, float pivot, float threshold) {
+    if (column < done || column >= SUB) return 0.f;
+    if (!bad && !(pivot > threshold)) {
+      bad = true;
+      stop = column;
     }
-    float r[8];
+    return bad ? 0.f : reciprocal_sqrt(pivot);
+  };
+  auto factor = [&](int i, const Quad& d0, const Quad& d1, const Quad& d2, const Quad& d3, const Quad& th) {
+    rs[0] = inverse_root(i, d0.e[0], th.e[0]);
+    r01 = d1.e[0] * rs[0], r02 = d2.e[0] * rs[0], r03 = d3.e[0] * rs[0];
+    rs[1] = inverse_root(i + 1, fmaf(-r01, r01, d1.e[1]), th.e[1]);
+    r12 = fmaf(-r01, r02, d2.e[1]) * rs[1], r13 = fmaf(-r01, r03, d3.e[1]) * rs[1];
+    rs[2] = inverse_root(i + 2, fmaf(-r12, r12, fmaf(-r02, r02, d2.e[2])), th.e[2]);
+    r23 = fmaf(-r12, r13, fmaf(-r02, r03, d3.e[2])) * rs[2];
+    rs[3] = inverse_root(i + 3, fmaf(-r23, r23, fmaf(-r13, r13, fmaf(-r03, r03, d3.e[3]))), th.e[3]);
+  };
+  save_diagonal(0);
+  __syncwarp();
+  factor(0, load4(z.g_diagonal), load4(z.g_diagonal + 4), load4(z.g_diagonal + 8), load4(z.g_diagonal + 12), load4(z.threshold));
+  auto block = [&](auto LEN, int i) {
+    constexpr int L = decltype(LEN)::value;
+    float r[4];
+    r[0] = g[0] * rs[0];
+    r[1] = fmaf(-r01, r[0], g[1]) * rs[1];
+    r[2] = fmaf(-r12, r[1], fmaf(-r02, r[0], g[2])) * rs[2];
+    r[3] = fmaf(-r23, r[2], fmaf(-r13, r[1], fmaf(-r03, r[0], g[3]))) * rs[3];
     float* rows = z.r1 + i * LD_SHIFT;
 #pragma unroll
-    for (int u = 0; u < 8; u++) {
-      float t = g[u];
-#pragma unroll
-      for (int m = 0; m < u; m++) t = fmaf(-d[u][m], r[m], t);
-      r[u] = t * rs[u];
-      rows[u * LD_SHIFT + lane] = r[u];
-    }
+    for (int u = 0; u < 4; u++) rows[u * LD_SHIFT + lane] = r[u];
     __syncwarp();
-    named_arrive(R_READY + i / 8, i == 0 ? 128 : i == 8 ? 96 : 64);
-    if (i < 24) {
-      if (i == 0) {
-        gram_rows(g, z, 8, lane);
-      } else {
-        named_join(G_READY + i / 8 - 1);
+    named_arrive(1 + i / 4);
+    update_quad(g, 1, rows + i, r);
+    save_diagonal(i + 4);
+    __syncwarp();
+    const Quad d0 = load4(z.g_diagonal), d1 = load4(z.g_diagonal + 4), d2 = load4(z.g_diagonal + 8), d3 = load4(z.g_diagonal + 12), th = load4(z.threshold + i + 4);
 #pragma unroll
-        for (int u = 0; u < 8; u++) g[u] = z.g_next[(i - 8 + u) * LD_SHIFT + lane];
-      }
-      update_8(g, rows + i + 8, r);
+    for (int q = 2; q < 4; q++) update_quad(g, q, rows + i, r);
+    if (i < SUB / 2) {
+#pragma unroll
+      for (int q = 4; q < L / 4; q++) update_quad(g, q, rows + i, r);
     }
-  }
+    factor(i + 4, d0, d1, d2, d3, th);
+  };
+#pragma unroll 1
+  for (int i = 0; i < SUB; i += 4) block(std::integral_constant<int, SUB>(), i);
   const unsigned nonzero = __ballot_sync(ALL, lane >= done && g0 > ZERO_PIVOT);
   if (stop == done) stop = nonzero ? done + 1 : SUB;  // a zero column goes alone with tau = 0; all zero: finished
   if (lane == 0) *z.stop = stop;
 }
-DEVICE void warp_gram_helper(const Scratch& z, int lane, int w) {
-  float g[8];
-  gram_rows(g, z, 8 * w, lane);
-#pragma unroll 1
-  for (int i = 0; i < 8 * (w - 1); i += 8) {
-    named_join(R_READY + i / 8, i == 0 ? 128 : 96);
-    float y[8];
-#pragma unroll
-    for (int m = 0; m < 8; m++) y[m] = z.r1[(i + m) * LD_SHIFT + lane];
-    update_8(g, z.r1 + i * LD_SHIFT + 8 * w, y);
-  }
-#pragma unroll
-  for (int u = 0; u < 8; u++) z.g_next[(8 * (w - 2) + u) * LD_SHIFT + lane] = g[u];
-  named_arrive(G_READY + w - 2);
-}
 
 DEVICE void warp_top(const Scratch& z, int lane) {
-  float a[8];
-  load8(a, z.top + lane * LD_TOP);
-#pragma unroll 1
-  for (int i = 0; i < SUB; i += 8) {
-    // the eight columns at work, as they are: guard_and_top makes V of them
-    if ((unsigned)(lane - i) < 8) store8(z.v + lane * LD_SHIFT + i, a);
-    named_join(R_READY + i / 8, i == 0 ? 128 : i == 8 ? 96 : 64);
-    __syncwarp();
-    const float *diagonal = z.v + i * (LD_SHIFT + 1), *r_rows = z.r1 + i * LD_SHIFT;
-    float d[8][8], iv[8], sign[8];  // d[v][u], row u, column v: L under the diagonal, W above it
+  float a[SUB];
 #pragma unroll
-    for (int v = 0; v < 8; v++) load8(d[v], diagonal + v * LD_SHIFT);
+  for (int r = 0; r < SUB / 4; r++) {
+    const Quad x = load4(z.top + lane * LD_TOP + 4 * r);
 #pragma unroll
-    for (int c = 0; c < 8; c++) {
-      float r[8];
-      load8(r, r_rows + c * LD_SHIFT + i);
-      sign[c] = d[c][c] >= 0.f ? -1.f : 1.f;  // of R_cc
-      iv[c] = r[c] > 0.f ? reciprocal(fmaf(-sign[c], r[c], d[c][c])) : 0.f;  // 1 / (alpha - beta), 0 for a zero column
-#pragma unroll
-      for (int v = c + 1; v < 8; v++) d[v][c] = iv[c] == 0.f ? 0.f : fmaf(-sign[c], r[v], d[v][c]);
-#pragma unroll
-      for (int u = c + 1; u < 8; u++) d[c][u] *= iv[c];
-#pragma unroll
-      for (int v = c + 1; v < 8; v++) {
-#pragma unroll
-        for (int u = c + 1; u < 8; u++) d[v][u] = fmaf(-d[c][u], d[v][c], d[v][u]);
-      }
-    }
-    float w[8], y[8];
-#pragma unroll
-    for (int u = 0; u < 8; u++) {
-      float t = a[u];
-#pragma unroll
-      for (int m = 0; m < u; m++) t = fmaf(-d[m][u], w[m], t);
-      w[u] = iv[u] == 0.f ? 0.f : fmaf(-sign[u], r_rows[u * LD_SHIFT + lane], t);
-      z.r[(i + u) * LD_R + lane] = t - w[u];  // R; the lanes left of the diagonal write what nobody reads
-      z.w[(i + u) * LD_SHIFT + lane] = w[u];
-    }
-    if (lane == 0) store8(z.inverse + i, iv);
-    // rows below lose l w = x (W^-1 w) with x the eight columns as stored
-#pragma unroll
-    for (int m = 7; m >= 0; m--) {
-      float t = w[m];
-#pragma unroll
-      for (int v = 7; v > m; v--) t = fmaf(-d[v][m], y[v], t);
-      y[m] = t * iv[m];
-    }
-    if (i < 16) {
-#pragma unroll
-      for (int m = 0; m < 8; m++) z.y[(i + m) * LD_SHIFT + lane] = y[m];
-    }
-    __syncwarp();
-    if (i < 16) named_arrive(Y_READY + i / 8, i == 0 ? 96 : 64);
-    if (i & 8) named_arrive(W_READY + i / 16);
-    if (i < 24) {
-      if (i == 0) {
-        load8(a, z.top + lane * LD_TOP + 8);
-      } else {
-        named_join(A_READY + i / 8 - 1);
-#pragma unroll
-        for (int u = 0; u < 8; u++) a[u] = z.a_next[(i - 8 + u) * LD_SHIFT + lane];
-      }
-      if ((unsigned)(lane - i) < 8) store8(z.v + lane * LD_SHIFT + i + 8, a);
-      __syncwarp();
-      update_8(a, diagonal + 8, y);
-    }
+    for (int e = 0; e < 4; e++) a[4 * r + e] = x.e[e];
   }
+  float iv[4], sign[4], l10, l20, l30, l21, l31, l32, w01, w02, w03, w12, w13, w23;
+  auto save_diagonal = [&](int i) {
+    if ((unsigned)(lane - i) < 4) *reinterpret_cast<float4*>(z.a_diagonal + (lane - i) * 4) = make_float4(a[0], a[1], a[2], a[3]);
+  };
+  auto pivot = [&](int u, float alpha, float r) {  // sign of R_ii and 1 / (alpha - beta), 0 for a zero column
+    sign[u] = alpha >= 0.f ? -1.f : 1.f;
+    iv[u] = r > 0.f ? reciprocal(fmaf(-sign[u], r, alpha)) : 0.f;
+  };
+  auto multiplier = [&](int u, float x, float r) { return iv[u] == 0.f ? 0.f : fmaf(-sign[u], r, x); };
+  // d_v: column v of the diagonal block, r_u: row u of |R|
+  auto factor = [&](const Quad& d0, const Quad& d1, const Quad& d2, const Quad& d3, const Quad& r0, const Quad& r1, const Quad& r2, const Quad& r3) {
+    pivot(0, d0.e[0], r0.e[0]);
+    w01 = multiplier(0, d1.e[0], r0.e[1]), w02 = multiplier(0, d2.e[0], r0.e[2]), w03 = multiplier(0, d3.e[0], r0.e[3]);
+    l10 = d0.e[1] * iv[0], l20 = d0.e[2] * iv[0], l30 = d0.e[3] * iv[0];
+    pivot(1, fmaf(-l10, w01, d1.e[1]), r1.e[1]);
+    w12 = multiplier(1, fmaf(-l10, w02, d2.e[1]), r1.e[2]), w13 = multiplier(1, fmaf(-l10, w03, d3.e[1]), r1.e[3]);
+    l21 = fmaf(-l20, w01, d1.e[2]) * iv[1], l31 = fmaf(-l30, w01, d1.e[3]) * iv[1];
+    pivot(2, fmaf(-l21, w12, fmaf(-l20, w02, d2.e[2])), r2.e[2]);
+    w23 = multiplier(2, fmaf(-l21, w13, fmaf(-l20, w03, d3.e[2])), r2.e[3]);
+    l32 = fmaf(-l31, w12, fmaf(-l30, w02, d2.e[3])) * iv[2];
+    pivot(3, fmaf(-l32, w23, fmaf(-l31, w13, fmaf(-l30, w03, d3.e[3]))), r3.e[3]);
+  };
+  auto load_r = [&](int i, int u) { return load4(z.r1 + (i + u) * LD_SHIFT + i); };
+  save_diagonal(0);
+  named_join(1);
+  __syncwarp();
+  factor(load4(z.a_diagonal), load4(z.a_diagonal + 4), load4(z.a_diagonal + 8), load4(z.a_diagonal + 12), load_r(0, 0), load_r(0, 1), load_r(0, 2), load_r(0, 3));
+  auto block = [&](auto LEN, int i) {
+    constexpr int L = decltype(LEN)::value;
+    float* columns = z.v + i * LD_SHIFT;  // the four columns from row i on, as they are: guard_and_top makes V of them
+    if ((unsigned)(lane - i) < 4) {
+#pragma unroll
+      for (int q = 0; q < L / 4; q++) *reinterpret_cast<float4*>(z.v + lane * LD_SHIFT + 4 * q) = make_float4(a[4 * q], a[4 * q + 1], a[4 * q + 2], a[4 * q + 3]);
+    }
+    float w[4], y[4], b[4];
+    b[0] = a[0];
+    w[0] = multiplier(0, b[0], z.r1[i * LD_SHIFT + lane]);
+    b[1] = fmaf(-l10, w[0], a[1]);
+    w[1] = multiplier(1, b[1], z.r1[(i + 1) * LD_SHIFT + lane]);
+    b[2] = fmaf(-l21, w[1], fmaf(-l20, w[0], a[2]));
+    w[2] = multiplier(2, b[2], z.r1[(i + 2) * LD_SHIFT + lane]);
+    b[3] = fmaf(-l32, w[2], fmaf(-l31, w[1], fmaf(-l30, w[0], a[3])));
+    w[3] = multiplier(3, b[3], z.r1[(i + 3) * LD_SHIFT + lane]);
+#pragma unroll
+    for (int u = 0; u < 4; u++) {
+      z.r[(i + u) * LD_R + lane] = b[u] - w[u];  // R; the lanes left of the diagonal write what nobody reads
+      if (lane > i + u) z.w[(i + u) * LD_SHIFT + lane - (i + u) - 1] = w[u];
+    }
+    if (lane == 0) *reinterpret_cast<float4*>(z.inverse + i) = make_float4(iv[0], iv[1], iv[2], iv[3]);
+    // rows below lose l w = x (W^-1 w) with x the four columns as stored
+    y[3] = w[3] * iv[3];
+    y[2] = fmaf(-w23, y[3], w[2]) * iv[2];
+    y[1] = fmaf(-w13, y[3], fmaf(-w12, y[2], w[1])) * iv[1];
+    y[0] = fmaf(-w03, y[3], fmaf(-w02, y[2], fmaf(-w01, y[1], w[0]))) * iv[0];
+    __syncwarp();
+    if (i > 0) named_arrive(8 + i / 4);
+    update_quad(a, 1, columns, y);
+    save_diagonal(i + 4);
+    if (i + 4 < SUB) named_join(1 + (i + 4) / 4);
+    __syncwarp();
+    const Quad d0 = load4(z.a_diagonal), d1 = load4(z.a_diagonal + 4), d2 = load4(z.a_diagonal + 8), d3 = load4(z.a_diagonal + 12);
+    const Quad r0 = load_r(i + 4, 0), r1 = load_r(i + 4, 1), r2 = load_r(i + 4, 2), r3 = load_r(i + 4, 3);
+#pragma unroll
+    for (int q = 2; q < 4; q++) update_quad(a, q, columns, y);
+    if (i < SUB / 2) {
+#pragma unroll
+      for (int q = 4; q < L / 4; q++) update_quad(a, q, columns, y);
+    }
+    factor(d0, d1, d2, d3, r0, r1, r2, r3);
+  };
+#pragma unroll 1
+  for (int i = 0; i < SUB; i += 4) block(std::integral_constant<int, SUB>(), i);
 }
-DEVICE void warp_top_helper(const Scratch& z, int lane, int w) {
-  float a[8];
-  load8(a, z.top + lane * LD_TOP + 8 * w);
+
+// lane = panel column k, row i = reflector
+DEVICE void warp_m(const Scratch& z, int lane) {
+  float m[SUB + 1];
+  float *w_row = z.w, *m_entry = z.m + lane;
+#pragma unroll
+  for (int r = 0; r <= SUB; r++) m[r] = r == lane ? 1.f : 0.f;
+  auto step = [&](auto LEN, int i, float inverse) {
+    constexpr int L = decltype(LEN)::value;
+    const float mi = m[0] * inverse;
+    *m_entry = mi;
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+      const Quad x = load4(w_row + 4 * q);
+#pragma unroll
+      for (int e = 0; e < 4; e++) m[4 * q + e] = fmaf(-x.e[e], mi, m[4 * q + e + 1]);
+    }
+    if (i < SUB / 2) {
+#pragma unroll
+      for (int q = 4; q < L / 4; q++) {
+        const Quad x = load4(w_row + 4 * q);
+#pragma unroll
+        for (int e = 0; e < 4; e++) m[4 * q + e] = fmaf(-x.e[e], mi, m[4 * q + e + 1]);
+      }
+    }
+    w_row += LD_SHIFT;
+    m_entry += LD_M;
+  };
+  auto block = [&](auto LEN, int i) {
+    if (i != 4) named_join(i == 0 ? 9 : 8 + i / 4);
+    const Quad inverse = load4(z.inverse + i);
+#pragma unroll
+    for (int u = 0; u < 4; u++) step(LEN, i, inverse.e[u]);
+  };
 #pragma unroll 1
-  for (int i = 0; i < 8 * (w - 1); i += 8) {
-    if ((unsigned)(lane - i) < 8) store8(z.v + lane * LD_SHIFT + 8 * w, a);
-    named_join(Y_READY + i / 8, i == 0 ? 96 : 64);
-    __syncwarp();
-    float y[8];
-#pragma unroll
-    for (int m = 0; m < 8; m++) y[m] = z.y[(i + m) * LD_SHIFT + lane];
-    update_8(a, z.v + i * LD_SHIFT + 8 * w, y);
-  }
-#pragma unroll
-  for (int u = 0; u < 8; u++) z.a_next[(8 * (w - 2) + u) * LD_SHIFT + lane] = a[u];
-  named_arrive(A_READY + w - 2);
+  for (int i = 0; i < SUB; i += 4) block(std::integral_constant<int, SUB>(), i);
 }
 
 // T without a serial substitution over 32 or 64 reflectors: T^-1 = diag(1/tau) + striu(S), S = V'V, inverted in blocks of
@@ -606,32 +616,16 @@ DEVICE void form_t_32(float* t, const float* s, const float* tau, float* scratch
   small_product<16>(t + 16, t, scratch, -1.f, thread);
 }
 
-// M = W^-1 by two warps, the first half of it while W's second half is made
-DEVICE void form_m(const Scratch& z, int thread) {
-  if (thread < 32) {
-#pragma unroll 1
-    for (int h = 0; h < 2; h++) {
-      named_join(W_READY + h);
-      if (thread >> 4 == h) invert_16(z.m, z.w, z.inverse, h, thread & 15);
-    }
-  }
-  named_join(M_WARPS);
-  small_product<16>(z.y, z.w + 16, z.m + 16 * (LD_SHIFT + 1), 1.f, thread);
-  named_join(M_WARPS);
-  small_product<16>(z.m + 16, z.m, z.y, -1.f, thread);
-}
-
 template <class K>
 DEVICE void guard_and_top(const Scratch& z, float* m_scale, const float* unscale, int done, int thread) {
   // guard: sum_k ||p_k|| |M_kj| bounds how much V = P M magnifies rounding
   if (thread < 256) {
-    const int i = thread >> 3;
+    const int i = thread >> 3, k4 = (thread & 7) * 4;
     float amplified = 0.f, biggest = 0.f;
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      const int k = (thread & 7) + 8 * e;
-      const float m = fabsf(z.m[k * LD_SHIFT + i]);
-      amplified = fmaf(m, square_root(2.f * fabsf(z.x[k * (LD_X + 1)])), amplified);
+      const float m = fabsf(z.m[i * LD_M + k4 + e]);
+      amplified = fmaf(m, square_root(2.f * fabsf(z.x[(k4 + e) * (LD_X + 1)])), amplified);
       biggest = fmaxf(biggest, m);
     }
 #pragma unroll
@@ -649,19 +643,20 @@ DEVICE void guard_and_top(const Scratch& z, float* m_scale, const float* unscale
   // beside it the top of V, rounded, over |R|, and of H (R above V), over z.top; both [column][row]
   if (thread >= K::THREADS - 256) {
     float* v_top = z.r1;
-    const int row = thread & 31, own = (thread - (K::THREADS - 256)) >> 5 << 2, i = own & ~7;  // four columns, own .. own + 3
-    float iv[8], l[8];
-    load8(iv, z.inverse + i);
+    const int row = thread & 31, i = (thread - (K::THREADS - 256)) >> 5 << 2;  // four columns, i .. i + 3
+    const Quad iv = load4(z.inverse + i);
+    const float* x = z.v + i * LD_SHIFT + max(row - i, 0);
+    const float* w = z.w + i * LD_SHIFT;
+    float l[4];
+    l[0] = x[0] * iv.e[0];
+    l[1] = fmaf(-l[0], w[0], x[LD_SHIFT]) * iv.e[1];
+    l[2] = fmaf(-l[1], w[LD_SHIFT], fmaf(-l[0], w[1], x[2 * LD_SHIFT])) * iv.e[2];
+    l[3] = fmaf(-l[2], w[2 * LD_SHIFT], fmaf(-l[1], w[LD_SHIFT + 1], fmaf(-l[0], w[2], x[3 * LD_SHIFT]))) * iv.e[3];
 #pragma unroll
-    for (int u = 0; u < 8; u++) {
-      l[u] = z.v[(i + u) * LD_SHIFT + row];
-#pragma unroll
-      for (int m = 0; m < u; m++) l[u] = fmaf(-l[m], z.w[(i + m) * LD_SHIFT + i + u], l[u]);
-      l[u] *= iv[u];
-      if ((u & 4) != (own & 4)) continue;
+    for (int u = 0; u < 4; u++) {
       const int j = i + u;
       const float below = __half2float(__float2half_rn(l[u]));
-      v_top[j * LD_TOP + row] = row < done ? 0.f : (row > j ? below : (row == j && iv[u] != 0.f ? 1.f : 0.f));
+      v_top[j * LD_TOP + row] = row < done ? 0.f : (row > j ? below : (row == j && iv.e[u] != 0.f ? 1.f : 0.f));
       z.top[j * LD_TOP + row] = row > j ? below : z.r[row * LD_R + j] * unscale[j];
     }
   }
@@ -711,9 +706,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
   z.inverse = reinterpret_cast<float*>(sm + K::O_INV);
   z.threshold = z.inverse + 32;
   z.g_diagonal = z.inverse + 64;
-  z.y = reinterpret_cast<float*>(sm + K::O_Y);
-  z.g_next = reinterpret_cast<float*>(sm + K::O_NEXT);
-  z.a_next = z.g_next + 16 * LD_SHIFT;
+  z.a_diagonal = z.inverse + 80;
   z.stop = stop_at;
   float* s1 = reinterpret_cast<float*>(sm + K::O_T1);
   float *t_pass = z.r1, *t_scratch = z.w;  // free after the recurrence, with x, v, r, m
@@ -1003,38 +996,34 @@ MARK(9);
 MARK(11);
         // (2) recurrence. P is in H and L, its registers are free meanwhile
         save_words(base_address + K::O_STATE + me.warp * 16, k, s, done, 0);
-        if (me.warp < 2) {
+        if (me.warp < 3) {
           // the other sub-panel's registers would be spilled: they wait in shared memory
-          const uint32_t at = base_address + K::O_PW + me.warp * 4096 + me.lane * 16;
+          const uint32_t at = base_address + K::O_INBOX + K::SCRATCH + me.warp * 4096 + me.lane * 16;
 #pragma unroll
           for (int c = 0; c < K::CHUNKS; c++) {
 #pragma unroll
             for (int t = 0; t < 2; t++) save_floats(at + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
           }
           if (me.warp == 0) warp_cholesky(z, me.lane, done);
-          else warp_top(z, me.lane);
-          const uint32_t from = shared_address(sm) + K::O_PW + (thread_index() >> 5) * 4096 + (thread_index() & 31) * 16;
+          else if (me.warp == 1) warp_top(z, me.lane);
+          else warp_m(z, me.lane);
+          const uint32_t from = shared_address(sm) + K::O_INBOX + K::SCRATCH + (thread_index() >> 5) * 4096 + (thread_index() & 31) * 16;
 #pragma unroll
           for (int c = 0; c < K::CHUNKS; c++) {
 #pragma unroll
             for (int t = 0; t < 2; t++) load_floats(from + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
           }
         }
-        else if (me.warp == 4 || me.warp == 5) form_m(z, me.thread - 128);
-        else if (me.warp < 8) {
-          if (me.warp & 1) warp_top_helper(z, me.lane, 2 + (me.warp >> 2));
-          else warp_gram_helper(z, me.lane, 2 + (me.warp >> 2));
-        }
-        else if (s == 0 && done == 0 && k + 1 < panels) {  // the next panel's rows of this CTA into L2
+        else if (me.warp >= 4 && s == 0 && done == 0 && k + 1 < panels) {  // the next panel's rows of this CTA into L2
           if (staged) {
             if (me.lane == 0) {
 #pragma unroll 1
-              for (int i = me.warp - 8; i < 4 * K::CHUNKS; i += 4 * K::G - 8)
+              for (int i = me.warp - 4; i < 4 * K::CHUNKS; i += 4 * K::G - 4)
                 panel_prefetch(map, top + PANEL + SUB * (i & 1), (opaque(blockIdx.x) / K::C * (2 * K::CHUNKS) + (i >> 1)) * K::UNITS + rank * K::G);
             }
           } else
 #pragma unroll 1
-          for (int i = me.thread - 256; i < K::ROWS / K::C * 2; i += K::THREADS - 256) {
+          for (int i = me.thread - 128; i < K::ROWS / K::C * 2; i += K::THREADS - 128) {
             const int chunk = i >> 5, row = (chunk / K::G * K::UNITS + rank * K::G + chunk % K::G) * 16 + (i >> 1 & 15);
             if (row < n) prefetch_l2(p.a + ((size_t)(opaque(blockIdx.x) / K::C) * n + row) * n + min(top + PANEL + (i & 1) * 32, n - 1));
           }
@@ -1091,8 +1080,7 @@ MARK(12);
             for (int y = 0; y < 4; y++) {
               float2 x = make_float2(0.f, 0.f);  // rows of the other sub-panel
               if (!(y & 1)) {
-                const float* m = z.m + (kk * 16 + 2 * me.q + 8 * (y >> 1)) * LD_SHIFT + local;
-                x = make_float2(m[0], m[LD_SHIFT]);
+                x = *reinterpret_cast<float2*>(&z.m[local * LD_M + kk * 16 + 2 * me.q + 8 * (y >> 1)]);
                 const float by = m_scale[local];
                 x = in ? make_float2(x.x * by, x.y * by) : make_float2(0.f, 0.f);
               }

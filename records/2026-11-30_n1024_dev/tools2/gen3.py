@@ -89,12 +89,10 @@ page38 = page37 + [("W'   = T_j' W       3xTF32, by the owner, rounded to fp16, 
 UNUSED = (("DEVICE void bulk_prefetch(", "// 32 columns from `column`"), ("// Four 8 x 8 matrices of halves", "// Makes this thread's ordinary stores"))
 if __name__ == '__main__':
     make(38, names[38].split('n1024_')[1], sys.argv[1] if len(sys.argv) > 1 else 'body60.cuh', doc(38), page38, 'launch_map.cuh', UNUSED)
-    what[39] = '''What is new against v38: (1) v36's recurrence again (eight rows a step: every lane factorises the 8 x 8 diagonal block
-from shared memory, helper warps keep the rows further down up to date, M = W^-1 by blocks like T), now that its two long
-warps put the other sub-panel's registers aside: v36 spilled on the very chain it shortened. (2) T1 and T2 are made while
-the new panel is on its way. (3) stmatrix for the tiles of H, L and V. (4) V goes to H while W is on its way.'''
+    what[39] = '''Not yet run on a GPU as a whole (right under the CPU emulation; its parts were right on the GPU beside another recurrence).
+What is new against v38: work is moved to where the CTA waits. T1 and T2 are made while the new panel is on its way; V goes
+to H while W is; the owner of a column adds up its own share of W before it waits for the peers'; stmatrix for the tiles
+of H, L and V; R is stored only from the chunks that have finished rows.'''
     names[39] = 'v39_n1024_fill_waits'; title[39] = 'fill waits'
-    page39 = page38 + [("->  R, top of V, M        three warps, the same in every CTA", "->  R, top of V, M        eight warps, the same in every CTA"), ("rounded to fp16: from here on V is exact. R and V to H", "rounded to fp16: from here on V is exact. R to H"), ("exchange: tau = 2/v'v, V'V (for T), and W for the columns still open", "exchange (V to H meanwhile): tau = 2/v'v, V'V (for T), and W for the columns still open")]
-    d = doc(39).replace('recurrence (three warps)', 'recurrence (eight warps)').replace("T' W in 3xTF32", "T' W in two fp16 terms")
-    b39 = sys.argv[2] if len(sys.argv) > 2 else 'body66.cuh'
-    make(39, names[39].split('n1024_')[1], b39, d, page39, 'launch_map.cuh', UNUSED if 'store_matrices' not in open(D + b39).read() else UNUSED[:1])
+    page39 = page38 + [("rounded to fp16: from here on V is exact. R and V to H", "rounded to fp16: from here on V is exact. R to H"), ("exchange: tau = 2/v'v, V'V (for T), and W for the columns still open", "exchange (V to H meanwhile): tau = 2/v'v, V'V (for T), and W for the columns still open")]
+    make(39, names[39].split('n1024_')[1], 'body71.cuh', doc(39), page39, 'launch_map.cuh', UNUSED[:1])

@@ -1,0 +1,1359 @@
+// ------------------------------------------------------------------ sizes
+
+constexpr int PANEL = 64;             // columns of a panel = reflectors of a block = M of wgmma
+constexpr int SUB = 32;               // columns factorised from one Gram matrix = lanes
+constexpr int TILE_BYTES = 1024;      // V of 8 rows: 8 groups of 8 reflectors, 8 x 8 halves each
+constexpr int CHUNK_BYTES = 4 * TILE_BYTES;
+constexpr int MAX_SCALE_LOG2 = 6;     // columns are scaled to a largest entry of 2^6 .. 2^7
+constexpr int T_BYTES = 20 * 512;     // T: tiles of 16 x 8 on and above the diagonal, column by column, two fp16 terms
+constexpr unsigned ALL = ~0u;
+constexpr float CANCELLED = 1e-5f;    // pivot / column norm^2 under which the Gram matrix is not trusted
+constexpr float AMPLIFIED = 300.f;    // largest sum_k |p_k| |M_kj|
+constexpr float ZERO_PIVOT = 1e-20f;
+
+// row strides in floats
+constexpr int LD_X = 33, LD_TOP = 36, LD_SHIFT = 36, LD_R = 33;
+
+template <int C_, int G_, int CHUNKS_>
+struct Config {
+  static constexpr int CHUNKS = CHUNKS_;        // a warp's rows: chunks of 32 rows (4 tiles of 8)
+  static constexpr int C = C_;                  // CTAs of a cluster = of a matrix
+  static constexpr int G = G_;                  // warpgroups of a CTA
+  static constexpr int THREADS = 128 * G;
+  static constexpr int UNITS = C * G;           // warpgroups of a matrix; rows are dealt to them 16 at a time
+  static constexpr int ROWS = 32 * CHUNKS * UNITS;      // rows that fit
+  static constexpr int STEP = CHUNKS / 4;       // finished rows are skipped in steps of so many chunks
+  static constexpr int CHUNK_ROWS = 32 * UNITS; // rows of one chunk over the whole matrix
+  static constexpr int OWNED = 4 / C;           // groups of 16 columns whose W a CTA sums
+  static constexpr int STAGE = CHUNKS * G * CHUNK_BYTES;
+  static constexpr int MAX3(int a, int b, int c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
+  static constexpr int TASKS = 8 * OWNED > 4 * G ? 8 * OWNED / (4 * G) : 1;  // 16 x 8 pieces of W' a warp computes
+  // the inbox: what peers send, then room for the sums over the CTA's own warpgroups
+  static constexpr int IN_W = OWNED * (C - 1) * 4096, IN_X = C * 4096, IN_PW = (C - 1) * 8192;
+  // the inbox of a pass: the scratch of the recurrence or [W of the peers, W of the own warpgroups], then W and W' of the pass
+  static constexpr int SCRATCH = 36 * 1024, W_BYTES = PANEL * LD_SHIFT * 4, IN_PASS = SCRATCH > IN_PW + G * 8192 ? SCRATCH : IN_PW + G * 8192;
+  static constexpr int INBOX = MAX3(IN_W + 4 * (G - 1) * 4096, IN_X + (G - 1) * 4096, IN_PASS + 2 * W_BYTES);
+  // the next panel's entries, over both stages: [pair of 16-row pieces][half of the columns] as tensor copies lay them
+  static constexpr int COPY = G * 16 * SUB * 4;
+  static_assert(2 * CHUNKS * COPY == STAGE, "half of the pieces fill a stage");
+  static constexpr int O_INBOX = 2 * STAGE;
+  static constexpr int O_W = O_INBOX + INBOX;            // summed W as A operand of W'; S in the panel
+  static constexpr int O_WOP = O_W + OWNED * 4096;       // -W' as A operand of the update; S in the panel
+  static constexpr int O_TOP = O_WOP + 8192;             // top 32 x 32 of the sub-panel, [column][row]
+  static constexpr int O_TAU = O_TOP + SUB * LD_TOP * 4;
+  static constexpr int O_UNSCALE = O_TAU + 256;
+  static constexpr int O_MISC = O_UNSCALE + 256;         // m_scale[32], stop, barriers
+  static constexpr int O_T1 = O_MISC + 256;              // V'V of the first sub-panel
+  static constexpr int O_T = O_T1 + SUB * LD_SHIFT * 4;  // T of the block that is being applied
+  static constexpr int O_STATE = O_T + T_BYTES;     // k, s, done during the recurrence, by warp
+  static constexpr int BYTES = O_STATE + THREADS / 32 * 16;
+  // inside the inbox, once its sums are taken (the recurrence's scratch)
+  // (x is written while the inbox is still read; x and m while peers send W of the next panel's first block)
+  static constexpr int O_V = O_INBOX, O_R1 = O_V + SUB * LD_SHIFT * 4, O_WR = O_R1 + SUB * LD_SHIFT * 4, O_R = O_WR + SUB * LD_SHIFT * 4,
+                       O_X = O_R + SUB * LD_R * 4, O_M = O_X + SUB * LD_TOP * 4, O_Y = O_M + SUB * LD_SHIFT * 4,
+                       O_NEXT = O_Y + 16 * LD_SHIFT * 4, O_INV = O_NEXT + 32 * LD_SHIFT * 4, SCRATCH_END = O_INV + 512;
+  static_assert(2 * W_BYTES >= 2 * 4096, "two warps' registers where W will be");
+  static_assert(SCRATCH_END <= O_INBOX + SCRATCH && O_X >= O_INBOX + IN_X && O_X >= O_INBOX + IN_W, "scratch fits the inbox");
+  // inside stage 1 during the panel: H and L tiles
+  static constexpr int O_H = STAGE, O_L = STAGE + STAGE / 2;
+  static constexpr int O_PW = O_INBOX + IN_PASS, O_PWP = O_PW + W_BYTES;
+  static constexpr int O_PARTIAL = O_INBOX + IN_PW;  // W of a pass, by warpgroup
+};
+
+struct Lane {
+  int thread, warp, lane, group, cg, g, q;  // warpgroup, its group of 16 columns, lane/4, lane%4
+};
+DEVICE Lane lane_of(int thread) {
+  Lane me;
+  me.thread = thread;
+  me.lane = thread & 31;
+  me.warp = thread >> 5;
+  me.group = me.warp >> 2;
+  me.cg = me.warp & 3;
+  me.g = me.lane >> 2;
+  me.q = me.lane & 3;
+  return me;
+}
+template <class K>
+using Acc = float[K::CHUNKS][16];  // [chunk][tile*4 + 2*(column+8) + row]
+
+DEVICE uint32_t pack(float x, float y) { return bits(__floats2half2_rn(x, y)); }
+DEVICE __half2 halves(uint32_t u) { return *reinterpret_cast<__half2*>(&u); }
+DEVICE void split_fp16(float x, float y, uint32_t& hi, uint32_t& lo) {
+  __half2 h = __floats2half2_rn(x, y);
+  float2 f = __half22float2(h);
+  hi = bits(h);
+  lo = pack(x - f.x, y - f.y);
+}
+DEVICE float power_of_two(int e) { return __uint_as_float((uint32_t)(127 + e) << 23); }
+
+DEVICE void add4(float4& w, float4 x) {
+  w.x += x.x;
+  w.y += x.y;
+  w.z += x.z;
+  w.w += x.w;
+}
+
+template <class K>
+DEVICE int chunk_row(int chunk, int tile, int unit) {  // + 4 q + e: the row of a thread's element
+  return ((2 * chunk + (tile >> 1)) * K::UNITS + unit) * 16 + (tile & 1) * 2;
+}
+// ------------------------------------------------------------------ applying an earlier block
+
+template <int FIRST, class K>
+DEVICE void multiply_by_v(float (&w)[32], Acc<K>& acc, uint32_t at16, Lane me) {
+#pragma unroll
+  for (int c = FIRST; c < K::CHUNKS; c++) {
+    uint32_t a[2][4];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+#pragma unroll
+      for (int z = 0; z < 4; z++) a[h][z] = pack(acc[c][h * 8 + (z >> 1) * 4 + (z & 1) * 2], acc[c][h * 8 + (z >> 1) * 4 + (z & 1) * 2 + 1]);
+    }
+    wgmma_fence();
+    wgmma<true>(w, a[0], descriptor(at16, c * K::G * CHUNK_BYTES, TILE_BYTES, 128));
+    wgmma<true>(w, a[1], descriptor(at16, c * K::G * CHUNK_BYTES + 2 * TILE_BYTES, TILE_BYTES, 128));
+    wgmma_commit();
+    wgmma_wait();  // more in flight would need the operands of two chunks in registers: spills
+  }
+  wgmma_wait();
+}
+template <int FIRST, class K>
+DEVICE void subtract_v_times_w(Acc<K>& acc, const uint4* wop, uint32_t at16, Lane me) {
+  uint32_t a[4][4];
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    uint4 x = wop[(me.cg * 4 + k) * 32 + me.lane];
+    a[k][0] = x.x;
+    a[k][1] = x.y;
+    a[k][2] = x.z;
+    a[k][3] = x.w;
+  }
+  wgmma_fence();
+#pragma unroll
+  for (int c = FIRST; c < K::CHUNKS; c++) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) wgmma<false>(acc[c], a[k], descriptor(at16, c * K::G * CHUNK_BYTES + k * 256, 128, TILE_BYTES));
+  }
+  wgmma_commit();
+  wgmma_wait();
+}
+
+struct Args {
+  const float* a;
+  float* h;    // column-major: h[column * ld + row], ld even and > n if n is odd
+  float* tau;
+  unsigned char* v;  // [matrix][block][rank] STAGE bytes
+  uint4* t;          // [matrix][rank][block] T_BYTES
+  int n, ld, staged;  // staged: panels come by load_panel
+#ifdef PROFILE
+  unsigned long long* clk;
+#endif
+};
+#ifdef PROFILE
+DEVICE void mark(const Args& p, int i, unsigned& last) {
+  unsigned now;
+  asm volatile("mov.u32 %0,%%clock;" : "=r"(now)::"memory");
+  if (threadIdx.x == 0 && blockIdx.x == 0) atomicAdd(p.clk + i, (unsigned long long)(now - last));
+  last = now;
+}
+#define MARK(i) mark(p, i, last_clock)
+#else
+#define MARK(i)
+#endif
+
+// Barriers in shared memory: what has arrived. The parity to wait for follows from the loop counters: a variable for it
+// would be spilled. Panel k has k blocks, of which the even ones come into stage 1; PANEL_BAR completes once for the
+// scales and twice a pass.
+enum { FULL_0, FULL_1, A_BAR, T_BAR, INBOX_BAR, WOP_BAR, PANEL_BAR, BARRIERS };
+template <class K>
+DEVICE uint32_t barrier_at(uint32_t base, int i) {
+  return base + K::O_MISC + 192 + 8 * i;
+}
+template <class K>
+DEVICE void wait_for(uint32_t base, int i, uint32_t parity) {
+  barrier_wait(barrier_at<K>(base, i), parity);
+}
+
+template <class K>
+DEVICE unsigned char* v_block(const Args& p, int block, int j) {
+  const int panels = (opaque(p.n) + PANEL - 1) / PANEL;
+  return p.v + (size_t)(uint32_t)((block / K::C * panels + j) * K::C + block % K::C) * K::STAGE;
+}
+DEVICE uint4* t_block(const Args& p, int block, int j) {  // every CTA keeps its own copy
+  return p.t + (size_t)(uint32_t)(block * ((opaque(p.n) + PANEL - 1) / PANEL) + j) * (T_BYTES / 16);
+}
+DEVICE int t_tile(int kk, int gt) { return ((gt + 1) * (gt + 1) / 4 + kk) * 32; }  // rows 16 kk.., columns 8 gt.., kk <= gt / 2
+// Half of the next panel into a stage: eight copies of 32 columns of this CTA's rows in one 16-row place of all
+// warpgroups, from a warp each. The order of rows and the swizzle are those of panel_map: rows with bits
+// [piece][x1][q][x0] for row 4q + 2 x1 + x0, so that the lanes' reads do not collide. The caller arrives on A_BAR once
+// all have been issued.
+template <class K>
+DEVICE void load_panel(const Args& p, const CUtensorMap& map, uint32_t base, int stage, int top, uint32_t rank, int thread) {
+  const uint32_t bar = barrier_at<K>(base, A_BAR);
+  if (thread % 32 == 0 && thread < 256) {
+    const int half = thread >> 5 & 1, pair = K::CHUNKS * stage + (thread >> 6);
+    barrier_expect_more(bar, K::COPY);
+    panel_copy(base + (pair * 2 + half) * K::COPY, map, top + SUB * half, (opaque(blockIdx.x) / K::C * (2 * K::CHUNKS) + pair) * K::UNITS + rank * K::G, bar);
+  }
+}
+template <class K>
+DEVICE void load_t(const Args& p, uint32_t base, int j) {  // one thread
+  const uint32_t bar = barrier_at<K>(base, T_BAR);
+  barrier_expect(bar, T_BYTES);
+  bulk_load(base + K::O_T, t_block(p, opaque(blockIdx.x), j), T_BYTES, bar);
+}
+template <class K>
+DEVICE void load_block(const Args& p, uint32_t base, int j) {  // one thread
+  const int first = j * PANEL / (K::CHUNK_ROWS * K::STEP) * K::STEP, skip = first * K::G * CHUNK_BYTES, stage = (j + 1) & 1;
+  const uint32_t bar = barrier_at<K>(base, FULL_0 + stage);
+  barrier_expect(bar, K::STAGE - skip);
+  bulk_load(base + stage * K::STAGE + skip, v_block<K>(p, opaque(blockIdx.x), j) + skip, K::STAGE - skip, bar);
+}
+
+// C = (I - V_j T_j' V_j') C. Each warp sends its 16 x 64 part of W^T = C^T V to the CTA that owns its columns; the
+// owner sums, multiplies by T and sends -W' to all CTAs.
+template <class K>
+DEVICE void apply_block(Acc<K>& acc, const Args& p, unsigned char* sm, int& j, int& blocks, unsigned& last_clock) {
+  Lane me = lane_of(thread_index());
+  uint32_t base = opaque(shared_address(sm)), rank = cluster_rank();
+  auto locate = [&]() {  // anew, so that little has to live across the products
+    me = lane_of(thread_index());
+    base = opaque(shared_address(sm));
+    rank = cluster_rank();
+  };
+  auto stage_turn = [&]() {
+    const int b = opaque(blocks) - (j & 1);
+    return (b * b / 4 + j / 2) & 1;
+  };
+  auto turn = [&]() {
+    const int b = opaque(blocks);
+    return (b * (b - 1) / 2 + j) & 1;
+  };
+  const uint32_t at16 = uniform(operand_address(base + ((j + 1) & 1) * K::STAGE + me.group * CHUNK_BYTES));
+  const int first = j * PANEL / (K::CHUNK_ROWS * K::STEP);
+  if (me.thread == 0) {
+    barrier_expect(barrier_at<K>(base, INBOX_BAR), K::IN_W);
+    barrier_expect(barrier_at<K>(base, WOP_BAR), (4 - K::OWNED) * 2048);
+  }
+  wait_for<K>(base, FULL_0 + ((j + 1) & 1), stage_turn());
+MARK(1);
+  {
+    float w[32];
+#pragma unroll
+    for (int i = 0; i < 32; i++) w[i] = 0.f;
+    switch (first) {
+    case 0: multiply_by_v<0, K>(w, acc, at16, me); break;
+    case 1: multiply_by_v<1 * K::STEP, K>(w, acc, at16, me); break;
+    case 2: multiply_by_v<2 * K::STEP, K>(w, acc, at16, me); break;
+    default: multiply_by_v<3 * K::STEP, K>(w, acc, at16, me);
+  }
+MARK(2);
+    locate();
+    // sum over the CTA's warpgroups, a share of the reflectors in each of the G warps that hold the same columns; the
+    // sums go to the columns' owner, or are at home
+    const int owner = me.cg / K::OWNED, column = me.cg % K::OWNED;
+    float4* partial = reinterpret_cast<float4*>(sm + K::O_INBOX + K::IN_W) + me.cg * (K::G - 1) * 256 + me.lane;
+    constexpr int SHARE = (8 + K::G - 1) / K::G;
+    float4 sum[SHARE];
+#pragma unroll
+    for (int ct = 0; ct < 8; ct++) {
+      const int adder = ct % K::G;  // its own share a warp keeps
+      const float4 x = make_float4(w[4 * ct], w[4 * ct + 1], w[4 * ct + 2], w[4 * ct + 3]);
+      if (me.group == adder) sum[ct / K::G] = x;
+      else partial[(ct * (K::G - 1) + (me.group < adder ? me.group : me.group - 1)) * 32] = x;
+    }
+    named_join(1 + me.cg, 32 * K::G);
+#pragma unroll
+    for (int i = 0; i < SHARE; i++) {
+      const int ct = me.group + i * K::G;
+      if (ct < 8) {
+#pragma unroll
+        for (int u = 0; u < K::G - 1; u++) add4(sum[i], partial[(ct * (K::G - 1) + u) * 32]);
+        if (owner != (int)rank) {
+          const int slot = column * (K::C - 1) + (rank < owner ? rank : rank - 1);
+          send(map_address(base + K::O_INBOX + slot * 4096 + ct * 512 + me.lane * 16, owner), sum[i], map_address(barrier_at<K>(base, INBOX_BAR), owner));
+        }
+      }
+    }
+    if (owner == (int)rank) {
+      wait_for<K>(base, INBOX_BAR, turn());
+#pragma unroll
+      for (int i = 0; i < SHARE; i++) {
+        const int ct = me.group + i * K::G;
+        if (ct < 8) {
+          const float4* in = reinterpret_cast<const float4*>(sm + K::O_INBOX) + column * (K::C - 1) * 256 + ct * 32 + me.lane;
+#pragma unroll
+          for (int r = 0; r < K::C - 1; r++) add4(sum[i], in[r * 256]);
+          // split for T's eight warps once
+          uint2 hi, lo;
+          split_fp16(sum[i].x, sum[i].y, hi.x, lo.x);
+          split_fp16(sum[i].z, sum[i].w, hi.y, lo.y);
+          uint2* to = reinterpret_cast<uint2*>(sm + K::O_W) + ((column * 8 + (ct >> 1)) * 32 + me.lane) * 2 + (ct & 1);
+          to[0] = hi;
+          to[256] = lo;
+        }
+      }
+    }
+  }
+  locate();
+  __syncthreads();
+MARK(4);
+  // every warp is past block j-1: its stage is free
+  if (me.thread == 0 && j + 1 < blocks) load_block<K>(p, base, j + 1);
+  wait_for<K>(base, T_BAR, turn());
+#pragma unroll
+  for (int i = 0; i < K::TASKS; i++) {
+    const int own = K::TASKS > 1 ? i : me.warp >> 3, gt = i & 1 ? 7 - (me.warp & 7) : me.warp & 7;
+    if (own < K::OWNED) {
+      float d_main[4] = {0, 0, 0, 0}, d_rest[4] = {0, 0, 0, 0}, d_also[4] = {0, 0, 0, 0};
+      const uint4* t_at = reinterpret_cast<const uint4*>(sm + K::O_T) + t_tile(0, gt) + me.lane;
+      const uint4* w_at = reinterpret_cast<const uint4*>(sm + K::O_W) + own * 256 + me.lane;
+#pragma unroll
+      for (int kk = 0; kk < 4; kk++) {
+        if (kk <= gt / 2) {  // T is upper triangular
+          const uint4 high = w_at[kk * 32], low = w_at[kk * 32 + 128], t = t_at[kk * 32];
+          const uint32_t w_hi[4] = {high.x, high.y, high.z, high.w}, w_lo[4] = {low.x, low.y, low.z, low.w};
+          mma_fp16(d_main, w_hi, t.x, t.y);
+          mma_fp16(d_rest, w_hi, t.z, t.w);
+          mma_fp16(d_also, w_lo, t.x, t.y);
+        }
+      }
+#pragma unroll
+      for (int z = 0; z < 4; z++) d_rest[z] += d_also[z];
+      uint2* to = reinterpret_cast<uint2*>(sm + K::O_WOP) + (((rank * K::OWNED + own) * 4 + (gt >> 1)) * 32 + me.lane) * 2 + (gt & 1);
+      *to = make_uint2(pack(-(d_main[0] + d_rest[0]), -(d_main[1] + d_rest[1])), pack(-(d_main[2] + d_rest[2]), -(d_main[3] + d_rest[3])));
+    }
+  }
+  __syncthreads();
+MARK(5);
+  if (me.thread == 0 && j + 1 < blocks) load_t<K>(p, base, j + 1);
+  if (me.thread < 128 * K::OWNED) {
+    const int at = K::O_WOP + (rank * K::OWNED * 128 + me.thread) * 16;
+    const float4 x = *reinterpret_cast<const float4*>(sm + at);
+#pragma unroll
+    for (int r = 1; r < K::C; r++) {
+      const uint32_t peer = (rank + r) % K::C;
+      send(map_address(base + at, peer), x, map_address(barrier_at<K>(base, WOP_BAR), peer));
+    }
+  }
+  wait_for<K>(base, WOP_BAR, turn());
+MARK(6);
+  const uint4* wop = reinterpret_cast<const uint4*>(sm + K::O_WOP);
+  locate();
+  switch (opaque(j) * PANEL / (K::CHUNK_ROWS * K::STEP)) {
+    case 0: subtract_v_times_w<0, K>(acc, wop, at16, me); break;
+    case 1: subtract_v_times_w<1 * K::STEP, K>(acc, wop, at16, me); break;
+    case 2: subtract_v_times_w<2 * K::STEP, K>(acc, wop, at16, me); break;
+    default: subtract_v_times_w<3 * K::STEP, K>(acc, wop, at16, me);
+  }
+MARK(7);
+}
+
+// ------------------------------------------------------------------ the recurrence
+//
+// From the Gram matrix G = P'P and the top A of P to R, the top of V, and M with V = P M below the top:
+//   G = |R|'|R|            Cholesky, no signs needed
+//   A - R = V_top W        elimination without pivoting; row i's sign is chosen when alpha_i is known, so that
+//                          W_ii = alpha_i - beta_i does not cancel
+//   M = W^-1
+// A lane owns a column. Eight rows a step: every lane factorises the 8 x 8 diagonal block alike, from shared memory, so
+// that a chain of eight roots needs no exchange between lanes; then its own column of these rows, then the next eight
+// rows. One warp does this for G, one for A a step behind. The rows of steps 2 and 3 are kept up to date by a helper
+// warp each until the step before; M is inverted by blocks as T is. The loops are rolled: run once, straight through,
+// the code would be bound by instruction fetch.
+
+struct Scratch {
+  float *x, *top, *v, *r1, *w, *r, *m, *y, *g_next, *a_next, *inverse, *threshold, *g_diagonal;
+  int* stop;
+};
+struct Quad {
+  float e[4];
+};
+DEVICE Quad load4(const float* p) {
+  const float4 x = *reinterpret_cast<const float4*>(p);
+  return Quad{{x.x, x.y, x.z, x.w}};
+}
+DEVICE void load8(float (&to)[8], const float* p) {
+  const Quad x = load4(p), y = load4(p + 4);
+#pragma unroll
+  for (int e = 0; e < 4; e++) {
+    to[e] = x.e[e];
+    to[4 + e] = y.e[e];
+  }
+}
+DEVICE void store8(float* p, const float (&x)[8]) {
+  *reinterpret_cast<float4*>(p) = make_float4(x[0], x[1], x[2], x[3]);
+  *reinterpret_cast<float4*>(p + 4) = make_float4(x[4], x[5], x[6], x[7]);
+}
+// Eight rows lose sum_m x_m y_m; x_m: eight entries at x + m LD_SHIFT
+DEVICE void update_8(float (&a)[8], const float* x, const float (&y)[8]) {
+#pragma unroll
+  for (int m = 0; m < 8; m++) {
+    float f[8];
+    load8(f, x + m * LD_SHIFT);
+#pragma unroll
+    for (int u = 0; u < 8; u++) a[u] = fmaf(-f[u], y[m], a[u]);
+  }
+}
+// Named barriers of the recurrence: R, rows 8b.. | G, rows 8w.. are ready | Y of step b | A, rows 8w.. | W, half h | M
+enum { R_READY = 1, G_READY = 5, Y_READY = 7, A_READY = 9, W_READY = 11, M_WARPS = 13 };
+
+DEVICE void gram_rows(float (&g)[8], const Scratch& z, int i, int lane) {
+#pragma unroll
+  for (int u = 0; u < 8; u++) g[u] = z.x[(i + u) * LD_X + lane] + z.x[lane * LD_X + i + u];
+}
+// Stops where a pivot cancels.
+DEVICE void warp_cholesky(const Scratch& z, int lane, int done) {
+  float g[8];
+  gram_rows(g, z, 0, lane);
+  const float g0 = 2.f * z.x[lane * (LD_X + 1)];
+  z.threshold[lane] = fmaxf(CANCELLED * g0, ZERO_PIVOT);
+  int stop = SUB;
+  bool bad = false;
+#pragma unroll 1
+  for (int i = 0; i < SUB; i += 8) {
+    if ((unsigned)(lane - i) < 8) store8(z.g_diagonal + (lane - i) * 8, g);
+    __syncwarp();
+    float d[8][8], th[8], rs[8];  // d[v][u]: row u <= column v of the diagonal block, then of its |R|
+#pragma unroll
+    for (int v = 0; v < 8; v++) load8(d[v], z.g_diagonal + v * 8);
+    load8(th, z.threshold + i);
+#pragma unroll
+    for (int c = 0; c < 8; c++) {
+      const int column = i + c;
+      if (!bad && column >= done && !(d[c][c] > th[c])) {
+        bad = true;
+        stop = column;
+      }
+      rs[c] = bad || column < done ? 0.f : reciprocal_sqrt(d[c][c]);
+#pragma unroll
+      for (int v = c + 1; v < 8; v++) d[v][c] *= rs[c];
+#pragma unroll
+      for (int v = c + 1; v < 8; v++) {
+#pragma unroll
+        for (int u = c + 1; u <= v; u++) d[v][u] = fmaf(-d[u][c], d[v][c], d[v][u]);
+      }
+    }
+    float r[8];
+    float* rows = z.r1 + i * LD_SHIFT;
+#pragma unroll
+    for (int u = 0; u < 8; u++) {
+      float t = g[u];
+#pragma unroll
+      for (int m = 0; m < u; m++) t = fmaf(-d[u][m], r[m], t);
+      r[u] = t * rs[u];
+      rows[u * LD_SHIFT + lane] = r[u];
+    }
+    __syncwarp();
+    named_arrive(R_READY + i / 8, i == 0 ? 128 : i == 8 ? 96 : 64);
+    if (i < 24) {
+      if (i == 0) {
+        gram_rows(g, z, 8, lane);
+      } else {
+        named_join(G_READY + i / 8 - 1);
+#pragma unroll
+        for (int u = 0; u < 8; u++) g[u] = z.g_next[(i - 8 + u) * LD_SHIFT + lane];
+      }
+      update_8(g, rows + i + 8, r);
+    }
+  }
+  const unsigned nonzero = __ballot_sync(ALL, lane >= done && g0 > ZERO_PIVOT);
+  if (stop == done) stop = nonzero ? done + 1 : SUB;  // a zero column goes alone with tau = 0; all zero: finished
+  if (lane == 0) *z.stop = stop;
+}
+DEVICE void warp_gram_helper(const Scratch& z, int lane, int w) {
+  float g[8];
+  gram_rows(g, z, 8 * w, lane);
+#pragma unroll 1
+  for (int i = 0; i < 8 * (w - 1); i += 8) {
+    named_join(R_READY + i / 8, i == 0 ? 128 : 96);
+    float y[8];
+#pragma unroll
+    for (int m = 0; m < 8; m++) y[m] = z.r1[(i + m) * LD_SHIFT + lane];
+    update_8(g, z.r1 + i * LD_SHIFT + 8 * w, y);
+  }
+#pragma unroll
+  for (int u = 0; u < 8; u++) z.g_next[(8 * (w - 2) + u) * LD_SHIFT + lane] = g[u];
+  named_arrive(G_READY + w - 2);
+}
+
+DEVICE void warp_top(const Scratch& z, int lane) {
+  float a[8];
+  load8(a, z.top + lane * LD_TOP);
+#pragma unroll 1
+  for (int i = 0; i < SUB; i += 8) {
+    // the eight columns at work, as they are: guard_and_top makes V of them
+    if ((unsigned)(lane - i) < 8) store8(z.v + lane * LD_SHIFT + i, a);
+    named_join(R_READY + i / 8, i == 0 ? 128 : i == 8 ? 96 : 64);
+    __syncwarp();
+    const float *diagonal = z.v + i * (LD_SHIFT + 1), *r_rows = z.r1 + i * LD_SHIFT;
+    float d[8][8], iv[8], sign[8];  // d[v][u], row u, column v: L under the diagonal, W above it
+#pragma unroll
+    for (int v = 0; v < 8; v++) load8(d[v], diagonal + v * LD_SHIFT);
+#pragma unroll
+    for (int c = 0; c < 8; c++) {
+      float r[8];
+      load8(r, r_rows + c * LD_SHIFT + i);
+      sign[c] = d[c][c] >= 0.f ? -1.f : 1.f;  // of R_cc
+      iv[c] = r[c] > 0.f ? reciprocal(fmaf(-sign[c], r[c], d[c][c])) : 0.f;  // 1 / (alpha - beta), 0 for a zero column
+#pragma unroll
+      for (int v = c + 1; v < 8; v++) d[v][c] = iv[c] == 0.f ? 0.f : fmaf(-sign[c], r[v], d[v][c]);
+#pragma unroll
+      for (int u = c + 1; u < 8; u++) d[c][u] *= iv[c];
+#pragma unroll
+      for (int v = c + 1; v < 8; v++) {
+#pragma unroll
+        for (int u = c + 1; u < 8; u++) d[v][u] = fmaf(-d[c][u], d[v][c], d[v][u]);
+      }
+    }
+    float w[8], y[8];
+#pragma unroll
+    for (int u = 0; u < 8; u++) {
+      float t = a[u];
+#pragma unroll
+      for (int m = 0; m < u; m++) t = fmaf(-d[m][u], w[m], t);
+      w[u] = iv[u] == 0.f ? 0.f : fmaf(-sign[u], r_rows[u * LD_SHIFT + lane], t);
+      z.r[(i + u) * LD_R + lane] = t - w[u];  // R; the lanes left of the diagonal write what nobody reads
+      z.w[(i + u) * LD_SHIFT + lane] = w[u];
+    }
+    if (lane == 0) store8(z.inverse + i, iv);
+    // rows below lose l w = x (W^-1 w) with x the eight columns as stored
+#pragma unroll
+    for (int m = 7; m >= 0; m--) {
+      float t = w[m];
+#pragma unroll
+      for (int v = 7; v > m; v--) t = fmaf(-d[v][m], y[v], t);
+      y[m] = t * iv[m];
+    }
+    if (i < 16) {
+#pragma unroll
+      for (int m = 0; m < 8; m++) z.y[(i + m) * LD_SHIFT + lane] = y[m];
+    }
+    __syncwarp();
+    if (i < 16) named_arrive(Y_READY + i / 8, i == 0 ? 96 : 64);
+    if (i & 8) named_arrive(W_READY + i / 16);
+    if (i < 24) {
+      if (i == 0) {
+        load8(a, z.top + lane * LD_TOP + 8);
+      } else {
+        named_join(A_READY + i / 8 - 1);
+#pragma unroll
+        for (int u = 0; u < 8; u++) a[u] = z.a_next[(i - 8 + u) * LD_SHIFT + lane];
+      }
+      if ((unsigned)(lane - i) < 8) store8(z.v + lane * LD_SHIFT + i + 8, a);
+      __syncwarp();
+      update_8(a, diagonal + 8, y);
+    }
+  }
+}
+DEVICE void warp_top_helper(const Scratch& z, int lane, int w) {
+  float a[8];
+  load8(a, z.top + lane * LD_TOP + 8 * w);
+#pragma unroll 1
+  for (int i = 0; i < 8 * (w - 1); i += 8) {
+    if ((unsigned)(lane - i) < 8) store8(z.v + lane * LD_SHIFT + 8 * w, a);
+    named_join(Y_READY + i / 8, i == 0 ? 96 : 64);
+    __syncwarp();
+    float y[8];
+#pragma unroll
+    for (int m = 0; m < 8; m++) y[m] = z.y[(i + m) * LD_SHIFT + lane];
+    update_8(a, z.v + i * LD_SHIFT + 8 * w, y);
+  }
+#pragma unroll
+  for (int u = 0; u < 8; u++) z.a_next[(8 * (w - 2) + u) * LD_SHIFT + lane] = a[u];
+  named_arrive(A_READY + w - 2);
+}
+
+// T without a serial substitution over 32 or 64 reflectors: T^-1 = diag(1/tau) + striu(S), S = V'V, inverted in blocks of
+// 16, which are then joined, T = [Ta, -Ta Sab Tb; 0, Tb]. All row strides LD_SHIFT.
+// Column c of the inverse of diagonal block h of a 32 x 32; the zeros below it too.
+DEVICE void invert_16(float* t, const float* s, const float* tau, int h, int c) {
+  const float* from = s + h * 16 * (LD_SHIFT + 1);
+  float* to = t + h * 16 * LD_SHIFT + c;
+  float x[16];
+#pragma unroll
+  for (int r = 15; r >= 0; r--) {
+    float sum = 0.f;
+#pragma unroll
+    for (int m4 = 12; m4 + 3 > r; m4 -= 4) {
+      const Quad y = load4(from + r * LD_SHIFT + m4);
+#pragma unroll
+      for (int e = 3; e >= 0; e--)
+        if (m4 + e > r) sum = fmaf(y.e[e], x[m4 + e], sum);
+    }
+    x[r] = tau[16 * h + r] * ((r == c ? 1.f : 0.f) - sum);
+    to[r * LD_SHIFT + 16 * h] = x[r];
+    if (h == 0) to[(r + 16) * LD_SHIFT] = 0.f;
+  }
+}
+// C = sign A B, SIZE x SIZE, four entries of a row a thread
+template <int SIZE>
+DEVICE void small_product(float* c, const float* a, const float* b, float sign, int thread) {
+  const int i = thread / (SIZE / 4), j = thread % (SIZE / 4) * 4;
+  float y[4] = {0, 0, 0, 0};
+#pragma unroll
+  for (int m = 0; m < SIZE; m += 4) {
+    const Quad x = load4(a + i * LD_SHIFT + m);
+#pragma unroll
+    for (int u = 0; u < 4; u++) {
+      const Quad z = load4(b + (m + u) * LD_SHIFT + j);
+#pragma unroll
+      for (int e = 0; e < 4; e++) y[e] = fmaf(x.e[u], z.e[e], y[e]);
+    }
+  }
+  *reinterpret_cast<float4*>(c + i * LD_SHIFT + j) = make_float4(sign * y[0], sign * y[1], sign * y[2], sign * y[3]);
+}
+// T of 32 reflectors by two warps (`thread` of 64, barrier `id`); scratch 16 x 16
+DEVICE void form_t_32(float* t, const float* s, const float* tau, float* scratch, int thread, int id) {
+  if (thread < 32) invert_16(t, s, tau, thread >> 4, thread & 15);
+  named_join(id);
+  small_product<16>(scratch, s + 16, t + 16 * (LD_SHIFT + 1), 1.f, thread);
+  named_join(id);
+  small_product<16>(t + 16, t, scratch, -1.f, thread);
+}
+
+// M = W^-1 by two warps, the first half of it while W's second half is made
+DEVICE void form_m(const Scratch& z, int thread) {
+  if (thread < 32) {
+#pragma unroll 1
+    for (int h = 0; h < 2; h++) {
+      named_join(W_READY + h);
+      if (thread >> 4 == h) invert_16(z.m, z.w, z.inverse, h, thread & 15);
+    }
+  }
+  named_join(M_WARPS);
+  small_product<16>(z.y, z.w + 16, z.m + 16 * (LD_SHIFT + 1), 1.f, thread);
+  named_join(M_WARPS);
+  small_product<16>(z.m + 16, z.m, z.y, -1.f, thread);
+}
+
+template <class K>
+DEVICE void guard_and_top(const Scratch& z, float* m_scale, const float* unscale, int done, int thread) {
+  // guard: sum_k ||p_k|| |M_kj| bounds how much V = P M magnifies rounding
+  if (thread < 256) {
+    const int i = thread >> 3;
+    float amplified = 0.f, biggest = 0.f;
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int k = (thread & 7) + 8 * e;
+      const float m = fabsf(z.m[k * LD_SHIFT + i]);
+      amplified = fmaf(m, square_root(2.f * fabsf(z.x[k * (LD_X + 1)])), amplified);
+      biggest = fmaxf(biggest, m);
+    }
+#pragma unroll
+    for (int o = 1; o < 8; o <<= 1) {
+      amplified += __shfl_xor_sync(ALL, amplified, o);
+      biggest = fmaxf(biggest, __shfl_xor_sync(ALL, biggest, o));
+    }
+    if ((thread & 7) == 0) {
+      if (!(amplified <= AMPLIFIED)) atomicMin(z.stop, i > done ? i : done + 1);
+      int e = (int)(__float_as_uint(biggest) >> 23) - 127;
+      e = min(max(e, -100), 100);
+      m_scale[i] = power_of_two(12 - e);
+    }
+  }
+  // beside it the top of V, rounded, over |R|, and of H (R above V), over z.top; both [column][row]
+  if (thread >= K::THREADS - 256) {
+    float* v_top = z.r1;
+    const int row = thread & 31, own = (thread - (K::THREADS - 256)) >> 5 << 2, i = own & ~7;  // four columns, own .. own + 3
+    float iv[8], l[8];
+    load8(iv, z.inverse + i);
+#pragma unroll
+    for (int u = 0; u < 8; u++) {
+      l[u] = z.v[(i + u) * LD_SHIFT + row];
+#pragma unroll
+      for (int m = 0; m < u; m++) l[u] = fmaf(-l[m], z.w[(i + m) * LD_SHIFT + i + u], l[u]);
+      l[u] *= iv[u];
+      if ((u & 4) != (own & 4)) continue;
+      const int j = i + u;
+      const float below = __half2float(__float2half_rn(l[u]));
+      v_top[j * LD_TOP + row] = row < done ? 0.f : (row > j ? below : (row == j && iv[u] != 0.f ? 1.f : 0.f));
+      z.top[j * LD_TOP + row] = row > j ? below : z.r[row * LD_R + j] * unscale[j];
+    }
+  }
+  __syncthreads();
+}
+
+// ------------------------------------------------------------------ the kernel
+
+
+template <class K>
+__global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_kernel(const __grid_constant__ Args p, const __grid_constant__ CUtensorMap map) {
+#ifdef QR_EMU
+  unsigned char* sm = smem_base();
+#else
+  extern __shared__ __align__(1024) unsigned char sm[];
+#endif
+  Lane me = lane_of(threadIdx.x);
+  uint32_t rank = cluster_rank(), base_address = shared_address(sm);
+  float* tau = reinterpret_cast<float*>(sm + K::O_TAU);
+  float* unscale = reinterpret_cast<float*>(sm + K::O_UNSCALE);
+  float* m_scale = reinterpret_cast<float*>(sm + K::O_MISC);
+  int* stop_at = reinterpret_cast<int*>(sm + K::O_MISC + 128);
+  unsigned last_clock = 0;
+  MARK(31);
+  if (me.thread == 0) {
+    for (int i = 0; i < BARRIERS; i++) barrier_init(barrier_at<K>(base_address, i));
+    barrier_init_fence();
+  }
+  __syncthreads();
+  const int n = p.n, panels = (n + PANEL - 1) / PANEL;
+  const bool staged = p.staged;
+  if (staged) {
+    load_panel<K>(p, map, base_address, 1, 0, rank, me.thread);
+    load_panel<K>(p, map, base_address, 0, 0, rank, me.thread);
+    __syncthreads();
+  }
+  cluster_arrive();
+
+  Scratch z;
+  z.x = reinterpret_cast<float*>(sm + K::O_X);
+  z.top = reinterpret_cast<float*>(sm + K::O_TOP);
+  z.v = reinterpret_cast<float*>(sm + K::O_V);
+  z.r1 = reinterpret_cast<float*>(sm + K::O_R1);
+  z.w = reinterpret_cast<float*>(sm + K::O_WR);
+  z.r = reinterpret_cast<float*>(sm + K::O_R);
+  z.m = reinterpret_cast<float*>(sm + K::O_M);
+  z.inverse = reinterpret_cast<float*>(sm + K::O_INV);
+  z.threshold = z.inverse + 32;
+  z.g_diagonal = z.inverse + 64;
+  z.y = reinterpret_cast<float*>(sm + K::O_Y);
+  z.g_next = reinterpret_cast<float*>(sm + K::O_NEXT);
+  z.a_next = z.g_next + 16 * LD_SHIFT;
+  z.stop = stop_at;
+  float* s1 = reinterpret_cast<float*>(sm + K::O_T1);
+  float *t_pass = z.r1, *t_scratch = z.w;  // free after the recurrence, with x, v, r, m
+  float* pw = reinterpret_cast<float*>(sm + K::O_PW);
+  float* pwp = reinterpret_cast<float*>(sm + K::O_PWP);
+
+#pragma unroll 1
+  for (int k = 0; k < panels; k++) {
+    me = lane_of(thread_index());
+    rank = cluster_rank();
+    base_address = opaque(shared_address(sm));
+    int top = k * PANEL, live = top / (K::CHUNK_ROWS * K::STEP) * K::STEP;  // first live row and chunk
+    // ---- load and scale
+    Acc<K> acc;
+    {
+      int* column_max = reinterpret_cast<int*>(sm + K::O_TOP);
+      if (me.thread < PANEL) column_max[me.thread] = 0;
+      // T = [T1, -T1 S12 T2; 0, T2] of the last block: T1 and T2 while the new panel is on its way, T12 while the columns'
+      // largest entries are; pw holds [V1'V2; V2'V2]
+      float *t1 = pwp, *t2 = pwp + SUB * LD_SHIFT, *t12 = z.x, *y = z.m;  // not where peers may send W of the first block already
+      if (staged && me.thread == 0) barrier_arrive(barrier_at<K>(base_address, A_BAR));
+      if (k > 0 && me.thread < 128) {
+        const int half = me.warp >> 1;
+        form_t_32(half ? t2 : t1, half ? pw + SUB * LD_SHIFT : s1, tau + SUB * half, half ? t12 : y, me.thread & 63, 1 + half);
+      }
+      if (staged) {  // on its way since the last pass
+        wait_for<K>(base_address, A_BAR, k & 1);
+        const int core = (2 * me.cg + (me.g >> 2)) ^ (2 * me.q);  // of 16 bytes, swizzled by the row's last three bits
+        const unsigned char* even = sm + opaque(me.group * 2048 + me.q * 256 + core * 16 + (me.g & 3) * 4);
+        const unsigned char* odd = sm + opaque(me.group * 2048 + me.q * 256 + 128 + (core ^ 1) * 16 + (me.g & 3) * 4);
+#pragma unroll
+        for (int pair = 0; pair < 2 * K::CHUNKS; pair++) {
+#pragma unroll
+          for (int r = 0; r < 4; r++) {
+            const int i = (pair & 1) * 8 + (r >> 1) * 4 + (r & 1);
+            const unsigned char* from = (r & 1 ? odd : even) + pair * 2 * K::COPY + (r >> 1) * 1024;
+            acc[pair >> 1][i] = *reinterpret_cast<const float*>(from);
+            acc[pair >> 1][i + 2] = *reinterpret_cast<const float*>(from + K::COPY);
+          }
+        }
+      } else {
+        const int unit_ = rank * K::G + me.group;
+        const float* from = p.a + (size_t)(opaque(blockIdx.x) / K::C) * n * n + (size_t)opaque(unit_ * 16 + 4 * me.q) * n + top + me.cg * 8 + me.g;
+        const int row0 = opaque(unit_ * 16 + 4 * me.q), ld = opaque(n);
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int i = 0; i < 16; i++) {
+            const int row = chunk_row<K>(c, i >> 2, 0) + (i & 1);
+            const int column = top + me.cg * 8 + me.g + SUB * (i >> 1 & 1);
+            acc[c][i] = (row0 + row < n && column < n) ? from[row * ld + SUB * (i >> 1 & 1)] : 0.f;
+          }
+        }
+      }
+MARK(21);
+      __syncthreads();
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float biggest = 0.f;
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int i = 0; i < 16; i++)
+            if ((i >> 1 & 1) == half) biggest = fmaxf(biggest, fabsf(acc[c][i]));
+        }
+        biggest = fmaxf(biggest, __shfl_xor_sync(ALL, biggest, 1));
+        biggest = fmaxf(biggest, __shfl_xor_sync(ALL, biggest, 2));
+        if (me.q == 0) atomicMax(&column_max[me.cg * 8 + me.g + SUB * half], __float_as_int(biggest));
+      }
+      __syncthreads();
+      cluster_wait();
+      if (me.thread == 0) barrier_expect(barrier_at<K>(base_address, PANEL_BAR), K::C * 256);
+      if (me.thread < PANEL) {
+        const uint32_t at = base_address + K::O_TOP + 256 + (rank * PANEL + me.thread) * 4;
+#pragma unroll
+        for (int r = 0; r < K::C; r++) send(map_address(at, r), column_max[me.thread], map_address(barrier_at<K>(base_address, PANEL_BAR), r));
+      }
+      if (k > 0 && me.thread == K::THREADS - 1) load_block<K>(p, base_address, 0);  // the stages have been read
+      if (k > 0) {
+        if (me.thread < 256) small_product<SUB>(y, pw, t2, 1.f, me.thread);
+        __syncthreads();
+        if (me.thread < 256) small_product<SUB>(t12, t1, y, -1.f, me.thread);
+        __syncthreads();
+        uint4* t_to = t_block(p, opaque(blockIdx.x), k - 1) + me.lane;
+#pragma unroll 1
+        for (int tile = me.warp; tile < 32; tile += 4 * K::G) {
+          const int gt = tile >> 2, kk = tile & 3;
+          if (kk <= gt / 2) {
+            const int i = (kk & 1) * 16 + 2 * me.q, j = (gt & 3) * 8 + me.g;
+            const float* from = (kk < 2 ? (gt < 4 ? t1 : t12) : t2) + i * LD_SHIFT + j;
+            uint4 x;
+            split_fp16(from[0], from[LD_SHIFT], x.x, x.z);
+            split_fp16(from[8 * LD_SHIFT], from[9 * LD_SHIFT], x.y, x.w);
+            t_to[t_tile(kk, gt)] = x;
+          }
+        }
+        fence_async();
+      }
+MARK(29);
+      wait_for<K>(base_address, PANEL_BAR, k & 1);
+      const int* all_max = reinterpret_cast<const int*>(sm + K::O_TOP + 256);
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const int column = me.cg * 8 + me.g + SUB * half;
+        int biggest = 0;
+#pragma unroll
+        for (int r = 0; r < K::C; r++) biggest = max(biggest, all_max[r * PANEL + column]);
+        int e = (biggest >> 23) - 127;
+        e = biggest == 0 ? MAX_SCALE_LOG2 : max(e, -119);
+        const float scale = power_of_two(MAX_SCALE_LOG2 - e);
+        if (me.group == 0 && me.q == 0) unscale[column] = power_of_two(e - MAX_SCALE_LOG2);
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int i = 0; i < 16; i++)
+            if ((i >> 1 & 1) == half) acc[c][i] *= scale;
+        }
+      }
+      __syncthreads();
+      if (k > 0 && me.thread == 0) load_t<K>(p, base_address, 0);
+      cluster_arrive();
+    }
+MARK(0);
+    // ---- earlier blocks
+#pragma unroll 1
+    for (int j = 0; j < k; j++) {
+      apply_block<K>(acc, p, sm, j, k, last_clock);
+    }
+    __syncthreads();
+    // ---- the panel
+#pragma unroll 1
+    for (int s = 0; s < 2; s++) {
+      int done = 0;
+#pragma unroll 1
+      while (done < SUB) {
+        int first, lim, unit, local;  // lim: rows under it are finished; local: this thread's column of the sub-panel
+        uint32_t h16, v16, tile_at;   // this warpgroup's tiles of H and of V
+        // from the few numbers that matter: called again after the recurrence, so that nothing else has to live (spill)
+        // across it
+        auto locate = [&]() {
+          me = lane_of(thread_index());
+          rank = cluster_rank();
+          unit = rank * K::G + me.group;
+          base_address = opaque(shared_address(sm));
+          top = k * PANEL;
+          live = top / (K::CHUNK_ROWS * K::STEP) * K::STEP;
+          first = top + SUB * s;
+          lim = first + done;
+          h16 = uniform(operand_address(base_address + K::O_H + me.group * 2048));
+          v16 = uniform(operand_address(base_address + me.group * CHUNK_BYTES + s * 512));
+          local = me.cg * 8 + me.g;
+          tile_at = (me.group * 4) * 512 + me.cg * 128 + me.g * 16 + me.q * 4;
+        };
+        locate();
+        auto h_column = [&]() { return p.h + ((size_t)(opaque(blockIdx.x) / K::C) * n + first + local) * p.ld + unit * 16 + 4 * me.q; };
+        if (local >= done && first + local < n) {  // R of the finished rows (rows from lim on that come along are stored again below)
+          const int row0 = unit * 16 + 4 * me.q, end = min(lim, n);
+          const float undo = unscale[SUB * s + local];
+          float* h_to = h_column();
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c < live + K::STEP) {
+#pragma unroll
+            for (int tile = 0; tile < 4; tile += 2) {
+              const int row = chunk_row<K>(c, tile, 0);
+              const float *x = &acc[c][tile * 4], *y = x + 4;
+              if (row0 + row < end) *reinterpret_cast<float4*>(h_to + row) = make_float4(x[0] * undo, x[1] * undo, y[0] * undo, y[1] * undo);
+            }
+            }
+          }
+        }
+MARK(22);
+        // (1) Gram: H and L = 2 (P - H) of the open rows and columns to shared memory as wgmma operands
+        const uint32_t tiles_to = base_address + K::O_H + me.group * 2048 + (me.lane >> 3) * 512 + me.cg * 128 + (me.lane & 7) * 16;
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+          if (c >= live) {
+            uint32_t hi[4], lo[4];
+#pragma unroll
+            for (int tile = 0; tile < 4; tile++) {
+              const int row = chunk_row<K>(c, tile, unit) + 4 * me.q;
+              const float x0 = local >= done && row >= lim ? acc[c][tile * 4] : 0.f;
+              const float x1 = local >= done && row + 1 >= lim ? acc[c][tile * 4 + 1] : 0.f;
+              const __half2 h = __floats2half2_rn(x0, x1);
+              const float2 f = __half22float2(h);
+              hi[tile] = bits(h);
+              lo[tile] = pack(2.f * (x0 - f.x), 2.f * (x1 - f.y));
+            }
+            store_matrices(tiles_to + c * (K::G * 2048), hi);
+            store_matrices(tiles_to + c * (K::G * 2048) + (K::O_L - K::O_H), lo);
+          }
+        }
+        fence_async();
+        __syncthreads();
+MARK(8);
+        cluster_wait();
+        if (me.thread == 0) barrier_expect(barrier_at<K>(base_address, PANEL_BAR), K::C * 4096 + 4096);
+        // the top 32 x 32, from its owners to all; finished rows and columns are 0 in H and L already
+        if (me.thread < 256) {
+          const int part = first / 16 + (me.thread >> 7), owner = part % K::UNITS, pair = part / K::UNITS;
+          if (owner / K::G == (int)rank) {
+            const int column = me.thread >> 2 & 31;
+            const int at = ((pair >> 1) * K::G + owner % K::G) * 2048 + (pair & 1) * 1024 + (column >> 3) * 128 + (column & 7) * 16 + me.q * 4;
+            auto two_rows = [&](int offset) { return __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + at + offset))); };
+            const float2 h0 = two_rows(K::O_H), h1 = two_rows(K::O_H + 512), l0 = two_rows(K::O_L), l1 = two_rows(K::O_L + 512);
+            const float4 x = make_float4(fmaf(0.5f, l0.x, h0.x), fmaf(0.5f, l0.y, h0.y), fmaf(0.5f, l1.x, h1.x), fmaf(0.5f, l1.y, h1.y));
+            const uint32_t to = base_address + K::O_TOP + (column * LD_TOP + (me.thread >> 7) * 16 + me.q * 4) * 4;
+#pragma unroll
+            for (int r = 0; r < K::C; r++) send(map_address(to, r), x, map_address(barrier_at<K>(base_address, PANEL_BAR), r));
+          }
+        }
+        {
+          float x[16];
+#pragma unroll
+          for (int i = 0; i < 16; i++) x[i] = 0.f;
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              uint32_t a_hi[2][4];  // only the rows of the sub-panel
+#pragma unroll
+              for (int tile = 0; tile < 4; tile++) {
+                a_hi[tile >> 1][(tile & 1) * 2] = *reinterpret_cast<uint32_t*>(sm + K::O_H + tile_at + c * (K::G * 2048) + tile * 512);
+                a_hi[tile >> 1][(tile & 1) * 2 + 1] = 0u;
+              }
+              wgmma_fence();
+#pragma unroll
+              for (int u = 0; u < 2; u++) {
+                wgmma<true>(x, a_hi[u], descriptor(h16, c * K::G * 2048 + u * 1024, 512, 128));
+                wgmma<true>(x, a_hi[u], descriptor(h16, c * K::G * 2048 + u * 1024 + (K::O_L - K::O_H), 512, 128));
+              }
+              wgmma_commit();
+              wgmma_wait();
+            }
+          }
+          wgmma_wait();
+          float4 x4[2] = {make_float4(x[0], x[1], x[4], x[5]), make_float4(x[8], x[9], x[12], x[13])};
+          float4* partial = reinterpret_cast<float4*>(sm + K::O_INBOX + K::IN_X) + (me.cg * (K::G - 1) + me.group - 1) * 64 + me.lane;
+          if (me.group > 0) {
+            partial[0] = x4[0];
+            partial[32] = x4[1];
+            named_arrive(1 + me.cg, 32 * K::G);
+          } else {
+            named_join(1 + me.cg, 32 * K::G);
+#pragma unroll
+            for (int u = 1; u < K::G; u++) {
+#pragma unroll
+              for (int i = 0; i < 2; i++) {
+                const float4 y = partial[u * 64 + i * 32];
+                x4[i].x += y.x;
+                x4[i].y += y.y;
+                x4[i].z += y.z;
+                x4[i].w += y.w;
+              }
+            }
+            const uint32_t at = base_address + K::O_INBOX + (rank * 4 + me.cg) * 1024 + me.lane * 16;
+#pragma unroll
+            for (int r = 0; r < K::C; r++) {
+              const uint32_t to = map_address(at, r), to_bar = map_address(barrier_at<K>(base_address, PANEL_BAR), r);
+              send(to, x4[0], to_bar);
+              send(to + 512, x4[1], to_bar);
+            }
+          }
+        }
+MARK(9);
+        wait_for<K>(base_address, PANEL_BAR, k + 1 & 1);
+        MARK(10);
+        float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
+        if (me.thread < 256) {
+          const float4* in = reinterpret_cast<const float4*>(sm + K::O_INBOX) + me.thread;
+#pragma unroll
+          for (int u = 0; u < K::C; u++) {
+            float4 x = in[u * 256];
+            sum.x += x.x;
+            sum.y += x.y;
+            sum.z += x.z;
+            sum.w += x.w;
+          }
+        }
+        if (me.thread < 256) {  // X = HH/2 + HL, so that the Gram matrix is X + X'
+          float* to = z.x + ((me.thread >> 6) * 8 + me.g) * LD_X + (me.thread >> 5 & 1) * 16 + 2 * me.q;
+          to[0] = 0.5f * sum.x;
+          to[1] = 0.5f * sum.y;
+          to[8] = 0.5f * sum.z;
+          to[9] = 0.5f * sum.w;
+        }
+        __syncthreads();
+MARK(11);
+        // (2) recurrence. P is in H and L, its registers are free meanwhile
+        save_words(base_address + K::O_STATE + me.warp * 16, k, s, done, 0);
+        if (me.warp < 2) {
+          // the other sub-panel's registers would be spilled: they wait in shared memory
+          const uint32_t at = base_address + K::O_PW + me.warp * 4096 + me.lane * 16;
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+            for (int t = 0; t < 2; t++) save_floats(at + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
+          }
+          if (me.warp == 0) warp_cholesky(z, me.lane, done);
+          else warp_top(z, me.lane);
+          const uint32_t from = shared_address(sm) + K::O_PW + (thread_index() >> 5) * 4096 + (thread_index() & 31) * 16;
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+            for (int t = 0; t < 2; t++) load_floats(from + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
+          }
+        }
+        else if (me.warp == 4 || me.warp == 5) form_m(z, me.thread - 128);
+        else if (me.warp < 8) {
+          if (me.warp & 1) warp_top_helper(z, me.lane, 2 + (me.warp >> 2));
+          else warp_gram_helper(z, me.lane, 2 + (me.warp >> 2));
+        }
+        else if (s == 0 && done == 0 && k + 1 < panels) {  // the next panel's rows of this CTA into L2
+          if (staged) {
+            if (me.lane == 0) {
+#pragma unroll 1
+              for (int i = me.warp - 8; i < 4 * K::CHUNKS; i += 4 * K::G - 8)
+                panel_prefetch(map, top + PANEL + SUB * (i & 1), (opaque(blockIdx.x) / K::C * (2 * K::CHUNKS) + (i >> 1)) * K::UNITS + rank * K::G);
+            }
+          } else
+#pragma unroll 1
+          for (int i = me.thread - 256; i < K::ROWS / K::C * 2; i += K::THREADS - 256) {
+            const int chunk = i >> 5, row = (chunk / K::G * K::UNITS + rank * K::G + chunk % K::G) * 16 + (i >> 1 & 15);
+            if (row < n) prefetch_l2(p.a + ((size_t)(opaque(blockIdx.x) / K::C) * n + row) * n + min(top + PANEL + (i & 1) * 32, n - 1));
+          }
+        }
+MARK(23);
+        __syncthreads();
+MARK(24);
+        {
+          int unused;
+          load_words(shared_address(sm) + K::O_STATE + (thread_index() >> 5) * 16, k, s, done, unused);
+        }
+        locate();
+        guard_and_top<K>(z, m_scale, unscale + SUB * s, done, me.thread);
+MARK(25);
+        const int stop = *stop_at;
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int tile = 0; tile < 4; tile++) acc[c][tile * 4] = acc[c][tile * 4 + 1] = 0.f;
+        }
+        if (done > 0 || stop < SUB) {  // a part of the sub-panel only: bring back the other columns
+          const float redo = __uint_as_float((254u << 23) - __float_as_uint(unscale[SUB * s + local]));
+          const float* h_to = h_column();
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            {
+#pragma unroll
+              for (int tile = 0; tile < 4; tile++) {
+                const uint32_t at = tile_at + c * (K::G * 2048) + tile * 512;
+                const uint32_t v_at = (c * K::G + me.group) * CHUNK_BYTES + tile * TILE_BYTES + (4 * s + me.cg) * 128 + me.g * 16 + me.q * 4;
+                const int row = chunk_row<K>(c, tile, unit) + 4 * me.q;
+                const float2 hi = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + K::O_H + at)));
+                const float2 lo = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + K::O_L + at)));
+                const float2 v = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + v_at)));
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                  float& x = acc[c][tile * 4 + e];
+                  if (local < done) x = c >= live ? (e ? v.y : v.x) : 0.f;
+                  else if (local >= stop && row + e >= lim) x = fmaf(0.5f, e ? lo.y : lo.x, e ? hi.y : hi.x);
+                  else if (local >= stop && row + e < n && first + local < n) x = h_to[chunk_row<K>(c, tile, 0) + e] * redo;
+                }
+              }
+            }
+          }
+        }
+MARK(12);
+        // (3) V = P M, rounded to fp16
+        const bool in = local >= done && local < stop;
+        {
+          uint32_t m_hi[2][4], m_lo[2][4], m_half[2][4];
+#pragma unroll
+          for (int kk = 0; kk < 2; kk++) {
+#pragma unroll
+            for (int y = 0; y < 4; y++) {
+              float2 x = make_float2(0.f, 0.f);  // rows of the other sub-panel
+              if (!(y & 1)) {
+                const float* m = z.m + (kk * 16 + 2 * me.q + 8 * (y >> 1)) * LD_SHIFT + local;
+                x = make_float2(m[0], m[LD_SHIFT]);
+                const float by = m_scale[local];
+                x = in ? make_float2(x.x * by, x.y * by) : make_float2(0.f, 0.f);
+              }
+              split_fp16(x.x, x.y, m_hi[kk][y], m_lo[kk][y]);
+              float2 f = __half22float2(halves(m_hi[kk][y]));
+              m_half[kk][y] = pack(0.5f * f.x, 0.5f * f.y);
+            }
+          }
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              wgmma_fence();
+#pragma unroll
+              for (int kk = 0; kk < 2; kk++) {
+                wgmma<false>(acc[c], m_lo[kk], descriptor(h16, c * K::G * 2048 + kk * 256, 128, 512));
+                wgmma<false>(acc[c], m_half[kk], descriptor(h16, c * K::G * 2048 + kk * 256 + (K::O_L - K::O_H), 128, 512));
+                wgmma<false>(acc[c], m_hi[kk], descriptor(h16, c * K::G * 2048 + kk * 256, 128, 512));
+              }
+              wgmma_commit();
+            }
+          }
+          wgmma_wait();
+        }
+        MARK(13);
+        {
+          const float by = in ? __uint_as_float((254u << 23) - __float_as_uint(m_scale[local])) : 1.f;  // 1 / 2^e
+          const int row0 = unit * 16 + 4 * me.q;
+          const uint32_t v_to = base_address + me.group * CHUNK_BYTES + (me.lane >> 3) * TILE_BYTES + (4 * s + me.cg) * 128 + (me.lane & 7) * 16;
+          const float* v_from = z.r1 + local * LD_TOP + row0 - first;
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              uint32_t to_tiles[4];
+#pragma unroll
+              for (int tile = 0; tile < 4; tile += 2) {
+                const int row = chunk_row<K>(c, tile, 0);
+                float *x = &acc[c][tile * 4], *y = x + 4;
+                float4 v = make_float4(x[0] * by, x[1] * by, y[0] * by, y[1] * by);
+                const bool in_top = in && (unsigned)(chunk_row<K>(c, tile, unit) - first) < SUB;
+                if (in_top) v = *reinterpret_cast<const float4*>(v_from + row);
+                const __half2 v0 = __floats2half2_rn(v.x, v.y), v1 = __floats2half2_rn(v.z, v.w);
+                const float2 f0 = __half22float2(v0), f1 = __half22float2(v1);
+                if (in) {
+                  x[0] = f0.x;
+                  x[1] = f0.y;
+                  y[0] = f1.x;
+                  y[1] = f1.y;
+                }
+                to_tiles[tile] = local < stop ? bits(v0) : 0u;  // a column of an earlier pass: the same again
+                to_tiles[tile + 1] = local < stop ? bits(v1) : 0u;
+              }
+              store_matrices(v_to + c * (K::G * CHUNK_BYTES), to_tiles);
+            }
+          }
+        }
+        fence_async();
+        __syncthreads();
+        const bool last = s == 1 && stop == SUB;  // V is complete, H and L are spent: the next panel may come
+        if (last) {
+          if (me.thread == 0) bulk_store(v_block<K>(p, opaque(blockIdx.x), k) + live * K::G * CHUNK_BYTES, base_address + live * K::G * CHUNK_BYTES, K::STAGE - live * K::G * CHUNK_BYTES);
+          if (staged && k + 1 < panels) load_panel<K>(p, map, base_address, 1, top + PANEL, rank, me.thread);
+        }
+        cluster_arrive();  // the inbox and its scratch are free
+MARK(14);
+        // (4) W^T = [V1, V2, C]^T V, V the reflectors of this sub-panel
+        {
+          float w[16];
+#pragma unroll
+          for (int i = 0; i < 16; i++) w[i] = 0.f;
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              uint32_t a[2][4];
+#pragma unroll
+              for (int y = 0; y < 8; y++) a[y >> 2][(y & 1) + (y >> 1 & 1) * 2] = pack(acc[c][2 * y], acc[c][2 * y + 1]);
+              wgmma_fence();
+#pragma unroll
+              for (int u = 0; u < 2; u++) wgmma<true>(w, a[u], descriptor(v16, c * K::G * CHUNK_BYTES + u * 2 * TILE_BYTES, TILE_BYTES, 128));
+              wgmma_commit();
+              wgmma_wait();
+            }
+          }
+          if (s == 0 || stop < SUB) {  // columns of C take part: their low term
+#pragma unroll
+            for (int c = 0; c < K::CHUNKS; c++) {
+              if (c >= live) {
+                uint32_t a[2][4], unused;
+#pragma unroll
+                for (int y = 1; y < 8; y += 2) split_fp16(acc[c][2 * y], acc[c][2 * y + 1], unused, a[y >> 2][1 + (y >> 1 & 1) * 2]);
+                a[0][0] = a[0][2] = a[1][0] = a[1][2] = 0u;  // V is exact
+                if (stop < SUB) {
+#pragma unroll
+                  for (int y = 0; y < 8; y += 2) split_fp16(acc[c][2 * y], acc[c][2 * y + 1], unused, a[y >> 2][(y >> 1 & 1) * 2]);
+                }
+                wgmma_fence();
+#pragma unroll
+                for (int u = 0; u < 2; u++) wgmma<true>(w, a[u], descriptor(v16, c * K::G * CHUNK_BYTES + u * 2 * TILE_BYTES, TILE_BYTES, 128));
+                wgmma_commit();
+                wgmma_wait();
+              }
+            }
+          }
+          float4* partial = reinterpret_cast<float4*>(sm + K::O_PARTIAL) + me.group * 512 + me.cg * 128 + me.lane;
+#pragma unroll
+          for (int ct = 0; ct < 4; ct++) partial[ct * 32] = make_float4(w[4 * ct], w[4 * ct + 1], w[4 * ct + 2], w[4 * ct + 3]);
+        }
+        if (last && me.thread == 0) bulk_store_wait();
+        __syncthreads();
+        if (last && staged && k + 1 < panels) load_panel<K>(p, map, base_address, 0, top + PANEL, rank, me.thread);
+        cluster_wait();
+        if (me.thread == 0) barrier_expect(barrier_at<K>(base_address, PANEL_BAR), K::IN_PW);
+        constexpr int PIECES = (512 + K::THREADS - 1) / K::THREADS;
+#pragma unroll
+        for (int piece = 0; piece < PIECES; piece++) {
+          const int i = piece * K::THREADS + me.thread;
+          if (i < 512) {
+            float4* partial = reinterpret_cast<float4*>(sm + K::O_PARTIAL) + i;
+            float4 x = partial[0];
+#pragma unroll
+            for (int u = 1; u < K::G; u++) {
+              float4 y = partial[u * 512];
+              x.x += y.x;
+              x.y += y.y;
+              x.z += y.z;
+              x.w += y.w;
+            }
+            partial[0] = x;
+#pragma unroll
+            for (int r = 1; r < K::C; r++) {
+              const uint32_t peer = (rank + r) % K::C, at = base_address + K::O_INBOX + ((rank < peer ? rank : rank - 1) * 512 + i) * 16;
+              send(map_address(at, peer), x, map_address(barrier_at<K>(base_address, PANEL_BAR), peer));
+            }
+          }
+        }
+MARK(16);
+        // V and the top of R to H while W is on its way
+        if (in && first + local < n) {
+          const int row0 = unit * 16 + 4 * me.q;
+          const float* h_from = z.top + local * LD_TOP + row0 - first;
+          float* h_to = h_column();
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+#pragma unroll
+              for (int tile = 0; tile < 4; tile += 2) {
+                const int row = chunk_row<K>(c, tile, 0);
+                const float *x = &acc[c][tile * 4], *y = x + 4;
+                float4 v = make_float4(x[0], x[1], y[0], y[1]);
+                if ((unsigned)(chunk_row<K>(c, tile, unit) - first) < SUB) v = *reinterpret_cast<const float4*>(h_from + row);
+                if (row0 + row >= lim && row0 + row < n) *reinterpret_cast<float4*>(h_to + row) = v;
+              }
+            }
+          }
+          // the rest of the four rows in which lim lies, by the thread that stored those four before
+          if ((done & 3) && lim / 16 % K::UNITS == unit && me.q == (lim >> 2 & 3)) {
+#pragma unroll 1
+            for (int row = lim; row <= (lim | 3) && row < n; row++)
+              p.h[((size_t)(opaque(blockIdx.x) / K::C) * n + first + local) * p.ld + row] = z.top[local * LD_TOP + row - first];
+          }
+        }
+        wait_for<K>(base_address, PANEL_BAR, k & 1);
+MARK(17);
+#pragma unroll
+        for (int piece = 0; piece < PIECES; piece++) {
+          const int i = piece * K::THREADS + me.thread;
+          if (i >= 512) break;
+          const float4* in = reinterpret_cast<const float4*>(sm + K::O_INBOX) + i;
+          float4 x = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+          for (int r = 0; r < K::C; r++) {  // in the same order in every CTA: they must agree to the last bit
+            float4 y = r == (int)rank ? *reinterpret_cast<const float4*>(sm + K::O_PARTIAL + i * 16) : in[(r < (int)rank ? r : r - 1) * 512];
+            x.x += y.x;
+            x.y += y.y;
+            x.z += y.z;
+            x.w += y.w;
+          }
+          const int column = SUB * s + (i >> 7) * 8 + me.g, other = column ^ SUB, reflector = (i >> 5 & 3) * 8 + 2 * me.q;
+          *reinterpret_cast<float2*>(&pw[column * LD_SHIFT + reflector]) = make_float2(x.x, x.y);
+          *reinterpret_cast<float2*>(&pw[other * LD_SHIFT + reflector]) = make_float2(x.z, x.w);
+        }
+        __syncthreads();
+        // tau = 2 / v'v; 0 where a reflector is not of this pass, or of a zero column
+        const float* s_own = pw + SUB * s * LD_SHIFT;  // V'V of this sub-panel; at the last pass all of it
+        if (me.warp < 2) {
+          const float vv = s_own[me.lane * (LD_SHIFT + 1)];
+          const bool on = me.lane >= done && me.lane < stop;
+          const float t = on && vv > 0.5f ? 2.f * reciprocal(vv) : 0.f;
+          m_scale[me.lane] = t;  // both warps write the same
+          if (on) tau[SUB * s + me.lane] = t;
+          if (on && me.warp == 0 && rank == 0 && first + me.lane < n) p.tau[(size_t)(opaque(blockIdx.x) / K::C) * n + first + me.lane] = t;
+          __syncwarp();
+        }
+MARK(18);
+        // (5) C -= V W' for the columns still open
+        if (SUB * s + stop < PANEL) {
+          if (me.warp < 2) form_t_32(t_pass, s_own, m_scale, t_scratch, me.thread, 1);
+          else if (s == 0 && stop == SUB && me.thread >= 128 && me.thread < 384) {  // S for T of the whole panel
+            const int at = (me.thread - 128 >> 3) * LD_SHIFT + (me.thread & 7) * 4;
+            *reinterpret_cast<float4*>(s1 + at) = *reinterpret_cast<const float4*>(s_own + at);
+          }
+          __syncthreads();
+#pragma unroll
+          for (int part = 0; part < (512 + K::THREADS - 1) / K::THREADS; part++) {
+            const int i = part * K::THREADS + me.thread, column = i >> 3;  // W' = W T, a column of C a row
+            if (column >= SUB * s + stop && column < PANEL) small_product<SUB>(pwp + (column >> 5) * SUB * LD_SHIFT, pw + (column >> 5) * SUB * LD_SHIFT, t_pass, 1.f, i & 255);
+          }
+          __syncthreads();
+          MARK(19);
+          uint32_t w_hi[2][4], w_lo[2][4];
+#pragma unroll
+          for (int kk = 0; kk < 2; kk++) {
+#pragma unroll
+            for (int y = 0; y < 4; y++) {
+              const int column = (y & 1 ? SUB - SUB * s : SUB * s) + local;
+              float2 x = *reinterpret_cast<float2*>(&pwp[column * LD_SHIFT + kk * 16 + 2 * me.q + 8 * (y >> 1)]);
+              const bool on = column >= SUB * s + stop;
+              split_fp16(on ? -x.x : 0.f, on ? -x.y : 0.f, w_hi[kk][y], w_lo[kk][y]);
+            }
+          }
+#pragma unroll
+          for (int c = 0; c < K::CHUNKS; c++) {
+            if (c >= live) {
+              wgmma_fence();
+#pragma unroll
+              for (int kk = 0; kk < 2; kk++) {
+                wgmma<false>(acc[c], w_lo[kk], descriptor(v16, c * K::G * CHUNK_BYTES + kk * 256, 128, TILE_BYTES));
+                wgmma<false>(acc[c], w_hi[kk], descriptor(v16, c * K::G * CHUNK_BYTES + kk * 256, 128, TILE_BYTES));
+              }
+              wgmma_commit();
+            }
+          }
+          wgmma_wait();
+          __syncthreads();
+        }
+MARK(20);
+        done = stop;
+        if (!(s == 1 && done == SUB)) cluster_arrive();
+      }
+      if (s == 0) {  // the second sub-panel moves to the front
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int i = 0; i < 16; i++) {
+            if (!(i & 2)) {
+              const float x = acc[c][i];
+              acc[c][i] = acc[c][i + 2];
+              acc[c][i + 2] = x;
+            }
+          }
+        }
+      }
+    }
+    __syncthreads();
+    cluster_arrive();
+  }
+  cluster_wait();
+}
