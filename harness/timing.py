@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
     def keep(r: Run) -> None:
         if r.file == COPY:
+            append_runs(noise.NOISE_DIR / path.name, [r])
             again.append(r)
             return
         append_runs(path, [r])
@@ -99,13 +100,9 @@ def run(args: argparse.Namespace) -> int:
                         stop=lambda rounds=rounds, known=known: rounds > 1 and decided(  # type: ignore[misc]
                             [r for r in runs if r.sha in named], known),
                         short=None if file_sha(BASELINE) in named else BASELINE, limit_s=args.limit, progress=progress)
-            if len({r.round for r in again}) > 1:
-                floor = noise.derive([r for r in runs if r.protocol == protocol and r.sha == again[0].sha] + again)
-                warn(f"noise floor of this machine, {floor.file} against itself: {100 * floor.typical:.2f} % in the "
-                     f"middle of the cases; kept in {noise.write(floor)}")
-                again.clear()
     finally:
         progress.clear()
+        _keep_floor(runs, again)
         for protocol in protocols:
             mine = [r for r in runs if r.protocol == protocol]
             if mine:
@@ -118,6 +115,19 @@ def run(args: argparse.Namespace) -> int:
         if runs:
             warn(f"saved in {path}")
     return EXIT_OK if fine and all(r.ok for r in runs) else EXIT_WRONG
+
+
+def _keep_floor(runs: Sequence[Run], again: Sequence[Run]) -> None:
+    """The noise floor from what there is of the A/A rounds, also where they were broken off: two rounds of a case."""
+    from harness import noise
+    for protocol in dict.fromkeys(r.protocol for r in again):
+        copies = [r for r in again if r.protocol == protocol]
+        try:
+            floor = noise.derive([r for r in runs if r.protocol == protocol and r.sha == copies[0].sha] + copies)
+        except UserError:
+            continue  # no case has two rounds: the next bench measures it
+        warn(f"noise floor of this machine, {floor.file} against itself: {100 * floor.typical:.2f} % in the "
+             f"middle of the cases; kept in {noise.write(floor)}")
 
 
 def _checked(path: Path, on_cpu: bool) -> bool:

@@ -170,6 +170,30 @@ def test_reused_inputs_are_named():
     assert timing.reuse(honest[:1]).startswith("no case passed under both protocols")
 
 
+def test_a_file_against_itself_is_kept_also_when_broken_off(runs, tmp_path, monkeypatch, capsys):
+    """Two rounds of the copy were there when somebody pressed Ctrl-C: the raw runs and the floor stay."""
+    from fake_runs import session
+
+    from harness import bench, noise
+    from harness.machine import fingerprint
+    from harness.results import file_sha
+
+    def broken_off(arms, cases, on_run, **options):
+        shas = {f.name: file_sha(f) for f in arms}
+        for r in session(tuple(shas), rounds=2, noise=0.01, shas=shas, device=fingerprint(), protocol="strict"):
+            on_run(r)
+        raise KeyboardInterrupt
+    monkeypatch.setattr(bench, "measure", broken_off)
+    assert cli.main(["bench", str(timing.BASELINE), "--no-check", "--rounds", "4"]) != 0
+    assert "noise floor of this machine, itself.py against itself" in capsys.readouterr().err
+    (raw,) = (tmp_path / "noise").glob("*.jsonl")
+    assert {(r.file, r.round) for r in read_runs(raw)} == {("itself.py", 0), ("itself.py", 1)}
+    floor = noise.read(fingerprint(), "strict", read_runs(raw)[0].task)
+    assert floor is not None and floor.typical > 0
+    (saved,) = runs.glob("*.jsonl")
+    assert {r.file for r in read_runs(saved)} == {"v00_geqrf.py"}
+
+
 # ---------------------------------------------------------------- the launcher
 
 @pytest.fixture
