@@ -94,17 +94,19 @@ def _idea(title_line: str) -> str:
 def _rung(r: Record) -> list[str]:
     good, ran = passing(r.own)
     score = pick.score(r.own)
-    change, over = against(r.parent, r.own), against(r.baseline, r.own)
+    change = against(r.parent, r.own)
     whole = score == score and ran == len(load_task().benchmarks)
     return [r.own.file.removesuffix(".py"), _idea(r.header.title), r.header.parent or "-", f"{good}/{ran}",
             duration(score) if whole else "-" if score != score else f"{duration(score)} ({ran} cases)",
             f"{render.percent(change.total.change)} {change.total.verdict}" if change else "-",
-            f"{_speedup(over):.3g}x" if over else "1x" if r.baseline is r.own else "-", _of_floor(r.own),
+            "1x" if r.baseline is r.own else _over_geqrf(r), _of_floor(r.own),
             f"[{r.folder.name}](../records/{r.folder.name})"]
 
 
-def _speedup(c: Comparison) -> float:
-    return 1 / (1 + (c.total.change or 0))
+def _over_geqrf(r: Record) -> str:
+    """Geometric mean of v00's time over this one's, over the cases that both pass: of the times shown."""
+    own, base = _times(r.own), _times(r.baseline) if r.baseline else {}
+    return f"{pick.geomean(base[case] / own[case] for case in own if case in base):.3g}x" if own.keys() & base else "-"
 
 
 def _times(side: pick.Side) -> dict[str, float]:
@@ -145,10 +147,9 @@ def results(root: Path) -> str:
             rows.append([case, duration(base.get(case, float("nan"))), duration(own[case]),
                          f"{base[case] / own[case]:.3g}x" if case in base else "-",
                          f"{100 * _floor(specs[case], card) / own[case]:.0f} %" if card else "-"])
-        over = against(r.baseline, r.own)
         base_total = duration(pick.score(r.baseline)) if r.baseline else "-"
         rows.append(["**geometric mean**", base_total, f"**{duration(pick.score(r.own))}**",
-                     f"**{_speedup(over):.3g}x**" if over else "-", _of_floor(r.own)])
+                     f"**{_over_geqrf(r)}**", _of_floor(r.own)])
         rounds = len({(x.session, x.round) for x in r.own.benchmarks})
         cut = "; batches cut for a CPU: not the ranked shapes" if any(x.cut for x in r.own.benchmarks) else ""
         out += [f"{environment}; {rounds} round{'s' * (rounds != 1)}; "
