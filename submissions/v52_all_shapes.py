@@ -2,27 +2,44 @@
 #!POPCORN gpu B200
 """v52 all shapes: v51 with two terms up to n = 896, where one term spends more than half of the allowance.
 
-Algorithm  small: one CTA a matrix, teams of four warps on groups of 16 columns, V in shared memory
-           n512: left-looking, one CTA a matrix, panels of 64 columns in registers
-           n1024: left-looking, a cluster of two CTAs a matrix
-           large: right-looking, a panel over 8 or 16 CTAs, the update of far columns beside the next panel
-           mid (n = 513..896): n1024's kernel with two FP16 terms of every operand
+Algorithm  small (n <= 384): left-looking by groups of 16 columns, teams of four warps in one or two CTAs a matrix, blocks
+                             applied as I - E K E' with E the panel itself; n <= 32: one warp a matrix
+           n512   (.. 512):  left-looking, one CTA a matrix, panels of 64 columns in registers, two windows of 32
+           mid    (.. 896):  n1024's kernel with two FP16 terms of every operand
+           n1024  (.. 1536): left-looking, a cluster of two CTAs a matrix, panels of 64 columns by tensor copies
+           large  (.. 8192): right-looking, two kernels side by side: panels of 64 columns over 8 or 16 CTAs, and workers
+                             that take updates from a list, earliest due column first
 Precision  FP32 in and out; reflectors are rounded to FP16 terms (small and mid: two; n512: one, two where a panel's
            norms ask for it; n1024 and large: one) and exact from then on: tau = 2/v'v of the rounded v. Products in
            FP16 terms, FP32 accumulation
 Shapes     ROUTES below; everything else, and every machine without CUDA: torch.geqrf
 Parent     v51_all_shapes
 Result     see records/
-Bound by   the chain of a panel: Gram matrix, recurrence of its columns, V, T
+Bound by   the chain of a panel (Gram matrix, recurrence of its columns, V, T) and, from n = 512 on, what its CTAs exchange
 
-How it works, in one page. A panel of 16 to 64 columns is factored without a loop over its rows for each column: its Gram
-matrix G = P'P comes from tensor cores in one go, a scalar recurrence on G and the panel's top block gives all of the
-panel's reflectors as V = P M (geqr2), V'V gives tau and T (larft), and I - V T V' is applied to other columns as three
-products (larfb). A Gram matrix squares the panel's condition: each panel has a certificate, from exact quantities (its
-pivots against its columns, the growth of M), and where it fails the columns before the failure are finished and a new
-Gram matrix is taken, at worst column by column. Left-looking means that a panel is brought up to date by all earlier
-blocks just before it is factored: A is read once, H written once. Right-looking, for large n, updates all columns behind
-a panel at once, which feeds many SMs from few matrices.
+How it works, in one page. The names are LAPACK's in every family: geqr2 makes a panel, larft its T, larfb applies a block.
+
+geqr2: a panel P of 16 to 64 columns is factored without a loop over its rows for each column. Its Gram matrix G = P'P comes
+from tensor cores in one go; a scalar recurrence on G (Cholesky: |R|) and on the panel's top block (signed elimination:
+signs and multipliers) gives all of its reflectors at once as V = P M. A Gram matrix squares the panel's condition, so each
+panel has a certificate from exact quantities, its pivots against its columns and the growth of M: where it fails, the
+columns before the failure are finished and a new Gram matrix is taken behind them (small: column by column).
+
+larft: V is rounded to FP16 terms and from then on is what it is: H holds exactly that, V'V of the rounded V gives
+tau = 2/v'v, so every reflector is orthogonal to FP32 whatever the rounding did, and T by inverting a triangle of V'V.
+The price stands below R's diagonal: one term leaves 2e-4 of a column's remaining norm there, a fifth of the allowance at
+n = 512 and less above, where the allowance n eps grows; two terms leave nothing (mid, small).
+
+larfb: W = V'C, W' = T'W, C -= V W' on tensor cores. The panel is held transposed, so that its registers are the first
+product's operand and the second one's accumulator without a shuffle. small does not wait for V: with H'P = (R; 0),
+E = P - (R; 0) spans what V spans and H' = I - E K E', so others project on E while the recurrence that makes K still runs.
+
+Left-looking (small to n1024): a panel is brought up to date by all earlier blocks just before it is factored; A is read once
+and H written once. Right-looking (large): few matrices must feed many SMs, so all columns behind a panel are updated, those
+that are needed next first, beside the panels that follow.
+
+What bounds each shape, and what to try on it, stands in records/ under the name of its family. sm_100a: compiles, never run;
+there products take mma.sync, and the first thing to try is the fifth-generation tensor core for n512's and n1024's larfb.
 """
 from __future__ import annotations
 
