@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
     def keep(r: Run) -> None:
         if r.file == COPY:
-            append_runs(noise.NOISE_DIR / path.name, [r])
+            append_runs(noise.NOISE_DIR / f"{session}-itself.jsonl", [r])
             again.append(r)
             return
         append_runs(path, [r])

@@ -109,6 +109,13 @@ def _over_geqrf(r: Record) -> str:
     return f"{pick.geomean(base[case] / own[case] for case in own if case in base):.3g}x" if own.keys() & base else "-"
 
 
+def _rounds(side: pick.Side) -> str:
+    """How many rounds a case has: `3`, or `2 to 3` where a run was broken off."""
+    counts = {len({(r.session, r.round) for r in side.benchmarks if r.case == case})
+              for case in {r.case for r in side.benchmarks}}
+    return " to ".join(map(str, sorted({min(counts), max(counts)})))
+
+
 def _times(side: pick.Side) -> dict[str, float]:
     """Case -> ns, of those that passed every time."""
     timings = {case: Timings(side, case) for case in dict.fromkeys(r.case for r in side.benchmarks)}
@@ -150,9 +157,10 @@ def results(root: Path) -> str:
         base_total = duration(pick.score(r.baseline)) if r.baseline else "-"
         rows.append(["**geometric mean**", base_total, f"**{duration(pick.score(r.own))}**",
                      f"**{_over_geqrf(r)}**", _of_floor(r.own)])
-        rounds = len({(x.session, x.round) for x in r.own.benchmarks})
+        rounds = _rounds(r.own)
         cut = "; batches cut for a CPU: not the ranked shapes" if any(x.cut for x in r.own.benchmarks) else ""
-        out += [f"{environment}; {rounds} round{'s' * (rounds != 1)}; "
+        base_rounds = f", v00_geqrf {_rounds(r.baseline)}" if r.baseline else ""
+        out += [f"{environment}; rounds a case: {r.own.file.removesuffix('.py')} {rounds}{base_rounds}; "
                 f"[records/{r.folder.name}](records/{r.folder.name}){cut}", "",
                 *table(["case", "v00_geqrf", r.own.file.removesuffix(".py"), "speed-up", "of floor"], rows), ""]
     return "\n".join(out).rstrip() or "No version that passes every case is recorded yet."

@@ -18,7 +18,8 @@ Price, against v50_all_shapes (one or two terms, column-wise 2 .. 16 from n = 51
   20x32 0.006 / 0.006, 40x176 0.065 / 0.065, 40x352 0.190 / 0.190: none (v13 has two terms already)
   640x512 dense 2.69 / 1.80, mixed 2.74 / 2.00, rankdef 2.43 / 1.70, clustered 2.70 / 1.80: 1.37 to 1.50
   60x1024 dense 1.88 / 1.32, mixed 1.87 / 1.32, nearrank 1.88 / 1.31: 1.43; 8x2048 2.90 / 1.91: 1.52; 2x4096 5.28 / 3.41: 1.55
-  geometric mean 0.92 / 0.69: 1.33 times, and 127 times faster than torch.geqrf's 116.8
+  geometric mean 0.92 / 0.69: 1.33 times. By this file's own script; 2x4096 from a later call than v50's figure. torch.geqrf
+  was not timed beside it: against its 116.8 ms of another call 127 times
 """
 from __future__ import annotations
 

@@ -222,6 +222,24 @@ def test_a_killed_parent_leaves_no_worker(tmp_path, submission):
     assert not Path(f"/proc/{child}").exists()
 
 
+def test_each_protocol_has_its_schedule_on_a_gpu(submission, cpu_schedule, monkeypatch):
+    """Alone: the contest's stop rule, under strict half of its repeats; rounds are shorter; v00 beside gets three."""
+    a, b = submission("a", "return torch.geqrf(a)"), submission("b", "return torch.geqrf(a)  # b")
+    seen = {}
+
+    def run(self, case, seeds, schedule, **options):
+        seen[self.path.name] = schedule
+        return evaluate.Outcome("pass", samples_ns=[1.0])
+    monkeypatch.setattr(bench.Bench, "run", run)
+    monkeypatch.setattr(bench, "device_kind", lambda: "cuda")
+    for protocol, rounds, wanted in (("contest", 1, evaluate.CONTEST), ("strict", 1, evaluate.STRICT),
+                                     ("contest", 2, evaluate.ROUND), ("strict", 2, evaluate.ROUND)):
+        measure([a, b], [case()], protocol=protocol, rounds=rounds, short=a)
+        assert seen == {"a.py": evaluate.BASELINE, "b.py": wanted}
+    loose = [1e6, 2e6] * 50
+    assert evaluate.STRICT.enough(loose, 1) and not evaluate.CONTEST.enough(loose, 1)
+
+
 def test_the_stop_rule():
     s = Schedule()
     tight, loose = [1e6, 1e6 + 1, 1e6], [1e6, 2e6, 3e6]

@@ -186,7 +186,7 @@ def test_a_file_against_itself_is_kept_also_when_broken_off(runs, tmp_path, monk
     monkeypatch.setattr(bench, "measure", broken_off)
     assert cli.main(["bench", str(timing.BASELINE), "--no-check", "--rounds", "4"]) != 0
     assert "noise floor of this machine, itself.py against itself" in capsys.readouterr().err
-    (raw,) = (tmp_path / "noise").glob("*.jsonl")
+    (raw,) = (tmp_path / "noise").glob("*-itself.jsonl")
     assert {(r.file, r.round) for r in read_runs(raw)} == {("itself.py", 0), ("itself.py", 1)}
     floor = noise.read(fingerprint(), "strict", read_runs(raw)[0].task)
     assert floor is not None and floor.typical > 0
