@@ -72,17 +72,30 @@ class Bench:
         self.worker: Worker | None = None
         self.broken: Failure | None = None  # what every further case would meet: it does not import
 
-    def run(self, case: Case, *args: object, **options: object) -> Outcome:
-        if self.broken:
-            return Outcome(self.broken.status, self.broken.text)
-        try:
-            if self.worker is None or not self.worker.alive:
+    def start(self) -> None:
+        """Begin to load the file; run() waits for it."""
+        if self.worker is None or not self.worker.alive:
+            self.close()
+            self.worker = Worker(self.path, self.limit_s, self.interpret, wait=False)
+
+    def loaded(self) -> Failure | None:
+        """Wait for it; what stands in the way, if anything does."""
+        if not self.broken:
+            try:
+                self.start()
+                assert self.worker is not None
+                self.worker.loaded()
+            except Failure as e:
                 self.close()
-                self.worker = Worker(self.path, self.limit_s, self.interpret)
-        except Failure as e:
-            if e.status == "import":
+                if e.status != "import":  # another try may go better
+                    return e
                 self.broken = e
-            return Outcome(e.status, e.text)
+        return self.broken
+
+    def run(self, case: Case, *args: object, **options: object) -> Outcome:
+        if failure := self.loaded():
+            return Outcome(failure.status, failure.text)
+        assert self.worker is not None
         outcome = run_case(self.worker, case, *args, **options)  # type: ignore[arg-type]
         if outcome.status in ("raised", "oom", "died", "timeout", "infra"):  # its CUDA context may be beyond use
             self.close()
@@ -133,6 +146,19 @@ def check(path: Path, cases: list[Case], *, seeds: str = "contest", on_run: Sink
     return runs
 
 
+def _start(benches: list[Bench]) -> None:
+    """Load the files of a round side by side, as many at a time as there are processors, and wait: to import torch and
+    a submission takes seconds, and nothing may be timed beside it."""
+    at_once = os.cpu_count() or 1
+    for i in range(0, len(benches), at_once):
+        some = benches[i:i + at_once]
+        for b in some:
+            with contextlib.suppress(Failure):
+                b.start()
+        for b in some:
+            b.loaded()
+
+
 def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", rounds: int = 1,
             on_run: Sink = lambda run: None, first_round: int = 0, budget_s: float | None = None,
             session: str | None = None, skip: Callable[[Path, str, int], bool] = lambda file, case, round_: False,
@@ -155,6 +181,7 @@ def measure(files: list[Path], cases: list[Case], *, protocol: str = "strict", r
             order = files if number % 2 == 0 else files[::-1]
             benches = {f: Bench(f, limit_s or load_task().benchmark_timeout) for f in files}
             try:
+                _start([benches[f] for f in order if any(not skip(f, c.label, number) for c in cases)])
                 for asked in cases:
                     case = on_this_device(asked)
                     fresh = Seeds(random.Random(random.SystemRandom().getrandbits(128)))

@@ -98,10 +98,10 @@ class Worker:
     """A worker process with one submission loaded. Use as a context manager.
 
     Raises Failure: import, raised, output, oom (the submission's doing, the process still lives), timeout, died (the
-    process is gone; make a new Worker for the next case).
+    process is gone; make a new Worker for the next case). With wait=False it loads beside others: loaded() before use.
     """
 
-    def __init__(self, path: Path, limit_s: float, interpret: bool = False):
+    def __init__(self, path: Path, limit_s: float, interpret: bool = False, wait: bool = True):
         self.path, self.limit_s = path.resolve(), limit_s
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         self.scratch = tempfile.TemporaryDirectory(prefix="qrkit-worker-")
@@ -122,10 +122,22 @@ class Worker:
         self.empty: list[Reply] = []  # runs without a call
         self.pool: Pool
         self.fresh = True
+        self.loading = True
         try:
             self._send(op="load", path=str(self.path))
-            self._receive(max(limit_s, BUILD_S))
-            self.busy = False
+            if wait:
+                self.loaded()
+        except BaseException:
+            self.close()
+            raise
+
+    def loaded(self) -> None:
+        """Wait until the submission is imported. Raises Failure: import, timeout, died; the process is gone then."""
+        if not self.loading:
+            return
+        try:
+            self._receive(max(self.limit_s, BUILD_S))
+            self.busy = self.loading = False
         except BaseException:
             self.close()
             raise
