@@ -63,6 +63,24 @@ def read_record(folder: Path) -> Record | None:
     return Record(folder, read_header(exact), own, others)
 
 
+def read_ladder(folder: Path, submissions: Path) -> list[Record]:
+    """A folder with runs.jsonl and no submission.py keeps sessions of many files: one record for each file that still
+    stands in submissions/ with the bytes that ran; the other files of its sessions are its others."""
+    lines = folder / "runs.jsonl"
+    if not lines.is_file() or (folder / "submission.py").is_file():
+        return []
+    sides = pick.group(read_runs(lines))
+    found = []
+    for own in sides:
+        file = submissions / own.file
+        if file.is_file() and own.sha == file_sha(file):
+            sessions = {r.session for r in own.benchmarks}
+            found.append(Record(folder, read_header(file), own,
+                                [s for s in sides if s is not own and s.environment == own.environment
+                                 and sessions & {r.session for r in s.benchmarks}]))
+    return found
+
+
 # ---------------------------------------------------------------- making one
 
 def make_record(file: Path, idea: str, runs_dir: Path | None = None, records: Path | None = None) -> Path:

@@ -21,7 +21,7 @@ try:
     from harness.compare import Comparison, Timings, compare
     from harness.errors import EXIT_OK, EXIT_WRONG, UserError
     from harness.header import read_header
-    from harness.record import Record, passing, read_record
+    from harness.record import Record, passing, read_ladder, read_record
     from harness.report.data import title
     from harness.show import duration
     from harness.stats import geometric
@@ -38,10 +38,11 @@ compare runs that were interleaved in one session.
 
 
 def records(root: Path) -> list[Record]:
-    """All that hold runs, oldest first: of two of one file in one environment the later counts."""
+    """All that hold runs, oldest first: of two of one file in one environment the later counts, and a record of its own
+    before a session of many files."""
+    folders = sorted((root / "records").glob("*/"))
     found: dict[object, Record] = {}
-    for folder in sorted((root / "records").glob("*/")):
-        record = read_record(folder)
+    for record in [*(r for f in folders for r in read_ladder(f, root / "submissions")), *map(read_record, folders)]:
         if record:
             found.pop(key := (record.own.environment, record.own.file), None)
             found[key] = record
@@ -97,10 +98,16 @@ def _rung(r: Record) -> list[str]:
     change = against(r.parent, r.own)
     whole = score == score and ran == len(load_task().benchmarks)
     return [r.own.file.removesuffix(".py"), _idea(r.header.title), r.header.parent or "-", f"{good}/{ran}",
-            duration(score) if whole else "-" if score != score else f"{duration(score)} ({ran} cases)",
+            duration(score) if whole else "-" if score != score else f"{duration(score)} ({_which(r.own)})",
             f"{render.percent(change.total.change)} {change.total.verdict}" if change else "-",
             "1x" if r.baseline is r.own else _over_geqrf(r), _of_floor(r.own),
             f"[{r.folder.name}](../records/{r.folder.name})"]
+
+
+def _which(side: pick.Side) -> str:
+    """Its cases, where they are few enough to be named."""
+    cases = list(dict.fromkeys(r.case for r in side.benchmarks))
+    return ", ".join(cases) if len(cases) < 3 else f"{len(cases)} cases"
 
 
 def _over_geqrf(r: Record) -> str:

@@ -270,6 +270,19 @@ def test_a_file_that_ran_some_cases_only_is_not_the_best(tree, tables):
     assert "v01_wy | speed-up" in tables.results(tree)
 
 
+def test_a_session_of_many_files_gives_each_its_rung_while_the_file_stands_as_it_ran(tree, tables):
+    make(tree, "v01_wy")
+    folder = tree / "records" / "2026-11-30_ladder"
+    folder.mkdir()
+    append_runs(folder / "runs.jsonl", measure(tree, "20261130-050000-bbbb", t="2026-11-30T05:00:00Z"))
+    rows = {line.split(" | ")[0].strip("| "): line for line in tables.ladder(tree).splitlines() if "| v0" in line}
+    assert "2026-11-30_v01_wy" in rows["v01_wy"], "a record of its own comes first"
+    assert "2026-11-30_ladder" in rows["v02_panel"] and "| -80" in rows["v02_panel"]
+    file = tree / "submissions" / "v02_panel.py"
+    file.write_text(file.read_text() + "y = 3\n")
+    assert "| v02_panel | one launch a panel | v01_wy |" in tables.ladder(tree).split("## Not recorded yet")[1]
+
+
 def test_notes_without_runs_are_no_record_and_missing_markers_are_said(tree, tables, capsys):
     (tree / "records" / "2026-11-30_dev").mkdir(parents=True)
     assert "No version" in tables.results(tree)
