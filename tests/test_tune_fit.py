@@ -507,10 +507,33 @@ def test_the_harness_lane_times_and_judges_on_the_cpu(tmp_path, monkeypatch):
                                         "def custom_kernel(a):\n    return torch.geqrf(a)\n")
     (tmp_path / "v02_bad.py").write_text("import torch\ndef custom_kernel(a):\n    h, tau = torch.geqrf(a)\n"
                                          "    h[:, 0, 0] += 5\n    return h, tau\n")
+    (tmp_path / "v03_thin.py").write_text(
+        "import torch\ndef custom_kernel(a):\n    h, tau = torch.geqrf(a)\n"
+        "    h[:, 0, 0] += 14 * 64 * 2.0 ** -23 * a.abs().sum(1).amax(-1)\n    return h, tau\n")
     p = Point(4, 64, 64, "mixed", 2)
-    for name, params, status in (("v01_ok", (("nb", "16"),), "ok"), ("v02_bad", (), "wrong")):
+    for name, params, status in (("v01_ok", (("nb", "16"),), "ok"), ("v02_bad", (), "wrong"), ("v03_thin", (), "wrong")):
         lane = backends.open_lane(backends.Backend(f"sub:{name}", str(tmp_path / f"{name}.py"), "x", params), 1, 60.0)
         visit = lane.visit(p, 123, 1e9, True)
         lane.close()
         assert visit.status == status, visit.message
         assert len(visit.ms) in range(3, 10) if status == "ok" else "factor residual" in visit.message
+        assert ("more than half" in visit.message) == (name == "v03_thin")
+
+
+def test_a_hopeless_backend_is_timed_on_an_eighth_of_the_inputs(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from harness import evaluate
+    from harness.tune import backends
+    monkeypatch.setattr(evaluate, "CPU", evaluate.Schedule(max_inputs=16))
+    (tmp_path / "v01_slow.py").write_text(
+        f"import time, torch\ndef custom_kernel(a):\n    open({str(tmp_path / 'calls')!r}, 'a').write('x')\n"
+        "    time.sleep(0.004)\n    return torch.geqrf(a)\n")
+    calls = {}
+    for fastest_ms in (0.5, 1e9):
+        lane = backends.open_lane(backends.Backend("sub:v01_slow", str(tmp_path / "v01_slow.py"), "x"), 1, 60.0)
+        visit = lane.visit(Point(1, 32, 32), 123, fastest_ms, True)
+        lane.close()
+        assert visit.status == "ok" and all(3 < ms < 40 for ms in visit.ms), "a time is one call's, whatever the inputs"
+        calls[fastest_ms] = len((tmp_path / "calls").read_text())
+        (tmp_path / "calls").unlink()
+    assert calls == {0.5: 16 + 3 * 2, 1e9: 16 + 3 * 16}
