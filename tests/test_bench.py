@@ -124,6 +124,16 @@ def test_files_take_turns_and_every_run_is_handed_over_at_once(submission, cpu_s
     assert len({r.session for r in runs}) == 1 and len({r.sha for r in runs}) == 2
 
 
+def test_nothing_is_timed_before_all_files_of_the_round_are_loaded(submission, cpu_schedule, tmp_path):
+    log = tmp_path / "log"
+    files = [submission(name, f"open({str(log)!r}, 'a').write('c')\nreturn torch.geqrf(a)  # {name}",
+                        top=f"open({str(log)!r}, 'a').write('L')\n") for name in "ab"]
+    measure(files, [case()], rounds=2, schedule=SHORT)
+    said = log.read_text()
+    second = said.index("L", 2)
+    assert said[:2] == said[second:second + 2] == "LL" and set(said[2:second]) == set(said[second + 2:]) == {"c"}
+
+
 def test_what_is_there_is_not_measured_again(submission, cpu_schedule):
     path = submission("a", "return torch.geqrf(a)")
     runs = measure([path], [case(), case(n=9, index=1)], schedule=SHORT, skip=lambda file, label, n: "n8" in label)
@@ -231,6 +241,8 @@ def test_each_protocol_has_its_schedule_on_a_gpu(submission, cpu_schedule, monke
         seen[self.path.name] = schedule
         return evaluate.Outcome("pass", samples_ns=[1.0])
     monkeypatch.setattr(bench.Bench, "run", run)
+    monkeypatch.setattr(bench.Bench, "start", lambda self: None)
+    monkeypatch.setattr(bench.Bench, "loaded", lambda self: None)
     monkeypatch.setattr(bench, "device_kind", lambda: "cuda")
     for protocol, rounds, wanted in (("contest", 1, evaluate.CONTEST), ("strict", 1, evaluate.STRICT),
                                      ("contest", 2, evaluate.ROUND), ("strict", 2, evaluate.ROUND)):
