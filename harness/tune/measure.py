@@ -113,8 +113,9 @@ def conditions(fake: bool) -> dict[str, Any]:
 def _nvidia_smi() -> dict[str, Any]:
     fields = ("clocks.sm", "temperature.gpu", "power.draw", "clocks_event_reasons.hw_slowdown",
               "clocks_event_reasons.hw_thermal_slowdown", "clocks_event_reasons.sw_thermal_slowdown")
+    one = ["-i", mine] if (mine := os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]) else []
     try:
-        text = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
+        text = subprocess.run(["nvidia-smi", *one, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, timeout=10, check=True).stdout.splitlines()[0]
         mhz, temp, watts, *reasons = (x.strip() for x in text.split(","))
         throttle = [f.split(".")[1] for f, r in zip(fields[3:], reasons, strict=True) if r == "Active"]
