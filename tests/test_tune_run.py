@@ -413,6 +413,14 @@ def test_quick_is_a_smoke_test_and_never_gives_a_row(tmp_path):
     assert r["n_points"] == 12 and "single pass" in r["trust"]["why"][0]
 
 
+def test_a_backend_may_be_limited_to_a_range_of_n(tmp_path):
+    only, everywhere = backends.discover(["fake:small/64-256", "fake:large"])
+    _, _, lines = run_plan(small_plan(backends=[fake("fake:geqrf"), only, everywhere]), tmp_path)
+    timed = {line["point"]: set(line["visits"]) for line in lines if line["kind"] == "block"}
+    assert len(timed) == 6 and all(("fake:small" in v) == ("n512" not in p) for p, v in timed.items())
+    assert Plan(**(vars(small_plan()) | {"backends": [only]})).backends[0].n_range == (64, 256)
+
+
 def test_declared_variants_are_found_without_running_the_file(tmp_path, monkeypatch):
     (tmp_path / "v07_wide.py").write_text('TUNE_PARAMS = {"nb": [16, 32]}\nraise RuntimeError("imported")\n')
     (tmp_path / "v08_odd.py").write_text("TUNE_PARAMS = 3 + x\n")

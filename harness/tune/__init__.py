@@ -29,8 +29,8 @@ def register(verbs: Any) -> None:
                    help="contest: its 34 specs; square: n from 32 to 4096 by batch, all kinds of input (default); "
                         "rect: the published report's; quick: a smoke test")
     p.add_argument("--backends", metavar="LIST", default="",
-                   help="comma-separated: geqrf, cpu, names of submissions (v12), fake (default: geqrf and all "
-                        "submissions)")
+                   help="comma-separated: geqrf, cpu, names of submissions (v12; v12/257-512: for these n only), "
+                        "fake (default: geqrf and all submissions)")
     p.add_argument("--passes", type=int, default=2, metavar="N", help="full traversals, at least 2 (default 2)")
     p.add_argument("--budget", type=float, metavar="MIN", help="minutes; repeats are cut before points are")
     p.add_argument("--limit", type=float, default=150.0, metavar="S", help="seconds one visit may take (default 150)")

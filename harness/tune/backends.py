@@ -10,6 +10,7 @@ import ast
 import hashlib
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -38,6 +39,7 @@ class Backend:
     path: str = ""  # empty for a fake
     sha: str = ""
     params: tuple[tuple[str, str], ...] = ()
+    n_range: tuple[int, int] = (1, 1 << 30)  # elsewhere it would only fall back to geqrf, which is timed anyway
 
     @property
     def fake(self) -> bool:
@@ -49,7 +51,7 @@ class Backend:
         return self.id.partition("@")[0]
 
     def supports(self, p: Point) -> bool:
-        return self.fake or p.m == p.n
+        return (self.fake or p.m == p.n) and self.n_range[0] <= p.n <= self.n_range[1]
 
 
 def declared_variants(path: Path) -> list[tuple[str, str]]:
@@ -77,14 +79,16 @@ def _submission(path: Path) -> list[Backend]:
 
 def discover(names: Sequence[str] = (), submissions: Path = SUBMISSIONS) -> list[Backend]:
     """The named backends, or geqrf and all of submissions/. `sub:v12` brings its variants; `fake` all fakes. The CPU is
-    measured when it is asked for: on a GPU's large shapes it takes minutes to lose.
+    measured when it is asked for: on a GPU's large shapes it takes minutes to lose. `v12/257-512`: for these n only.
 
     Raises UserError for a name that nothing answers to.
     """
     files = sorted(submissions.glob("v*.py"))
     names = list(names) or ["geqrf", *(f"sub:{f.stem}" for f in files if f.stem != "v00_geqrf")]
     found: dict[str, Backend] = {}
-    for name in names:
+    for asked in names:
+        ranged = re.fullmatch(r"(.+)/(\d+)-(\d+)", asked)
+        name = ranged[1] if ranged else asked
         if name.startswith("fake"):
             hits = [fake(f"fake:{m}") for m in FAKE_DEFAULT] if name == "fake" else [fake(name)]
         elif name in ("geqrf", "cpu"):
@@ -99,6 +103,8 @@ def discover(names: Sequence[str] = (), submissions: Path = SUBMISSIONS) -> list
         if not hits:
             raise UserError(f"--backends: no backend {name!r}", "one of geqrf, cpu, fake" + "".join(
                 f", sub:{f.stem}" for f in files))
+        if ranged:
+            hits = [replace(b, n_range=(int(ranged[2]), int(ranged[3]))) for b in hits]
         found |= {b.id: b for b in hits}
     if len({b.fake for b in found.values()}) > 1:
         raise UserError("--backends: fake backends cannot be compared with real ones", "--backends fake")
