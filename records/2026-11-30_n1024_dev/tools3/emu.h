@@ -52,7 +52,7 @@ static int atomicMin(int* p,int v){ int o=*p; if(v<o)*p=v; return o; } static in
 static unsigned char* smem_base(){ return cur->cta->sm.data(); }
 namespace qr1024 {
 static int opaque(int x){ return x; }
-static float reciprocal(float x){ return 1.f/x; } static float reciprocal_sqrt(float x){ return 1.f/sqrtf(x); }
+static float reciprocal(float x){ return 1.f/x; } static float reciprocal_if_positive(float r,float x){ return r>0.f?1.f/x:0.f; } static float reciprocal_sqrt(float x){ return 1.f/sqrtf(x); }
 static uint32_t shared_address(const void* p){ return (uint32_t)((const unsigned char*)p-smem_base())|((uint32_t)cur->rank<<24); }
 static uint32_t bits(__half2 h){ uint32_t u; memcpy(&u,&h,4); return u; }
 static float tf(uint32_t u){ return __uint_as_float(u&0xffffe000u); }

@@ -103,7 +103,17 @@ simpler places for the sums of W; C -= V W' by 64 rows a product; the Gram matri
 T12 and the W' of a pass on the tensor cores in two fp16 terms instead of from shared memory in fp32; the recurrence's
 loops in two halves without a branch inside."""
 title[87] = 'fewer instructions'; names[87] = 'v87_n1024_fewer_instructions'
+what[88] = """What is new against v87: the second warp of the recurrence (it takes longest) tests for a zero column by R's diagonal, which
+it knows early, not by the pivot's reciprocal, fetches R's rows and V's entries before it needs them, and takes its first
+pivot by shuffle; L = P - H, not twice that, and masks only where rows are finished; T of the last block is complete
+before the new panel has come; in larfb the warps that send their sums of W go first, operand addresses are ready before
+the waits, and half of the rows of C -= V W' are one product of 64 rows."""
+title[88] = 'early operands'; names[88] = 'v88_n1024_early_operands'
+what[89] = """What is new against v88: V = P M with the high and the low term of M as one operand of 64 rows (the other sub-panel's 32
+were zero), two products instead of three; C -= V W' by 32 rows a product again (the compiler moves accumulators about
+otherwise)."""
+title[89] = 'stacked M'; names[89] = 'v89_n1024_stacked_m'
 E86 = [("V_j by bulk copy, two stages, only this CTA's rows", "V_j by bulk copy, two stages, only this CTA's rows, by warpgroup")]
 if __name__ == '__main__':
     import sys
-    num = int(sys.argv[1]); make(num, names[num].split('n1024_')[1], sys.argv[2], doc(num), pages(E86), 'launch_map.cuh', UNUSED[:1])
+    num = int(sys.argv[1]); make(num, names[num].split('n1024_')[1], sys.argv[2], doc(num), pages(E86 + ([("H, L = 2 (P - H)", "H, L = P - H"), ("larft: T by block inversion, beside the loads of the next panel; V to the workspace", "larft: T by block inversion, while the next panel is on its way; V to the workspace")] if num >= 88 else [])), 'launch_map.cuh', UNUSED[:1])
