@@ -41,15 +41,14 @@ CUDA = r'''
 //   | registers       | <-->  W' = K_j W
 //   | (all warps)     |       C  = C - E_j W'
 //   +-----------------+     for window h = 0, 1 (32 columns):
-//         | stage_window:     P, the unfinished rows, rounded to fp16: already E's tiles but for the top
+//         | stage_window:     P, the unfinished rows, rounded to fp16: already E's tiles but for the top; beside it store_r
 //         | gram:             G = P'P of the rounded P
-//         | recurrence:       G and the top 32 x 32 of P -> R~, M (V = P M), Y (K = M Y), four warps; the four others meanwhile
-//         |                   store R of the earlier blocks and load what they hold of the next panel
-//         | form_k, form_top: K as operands, E's top in two terms; check_window beside them
+//         | recurrence:       G and the top 32 x 32 of P -> R~, M (V = P M), Y (K = M Y)
+//         | form_k, form_top, check_window: K as operands, E's top in two terms, the checks, on different warps
 //         | (if the recurrence was to be trusted for some columns only: apply those to the rest of the window, once more)
 //         | h = 0: apply the window's block to the other 32 columns (apply_block again)
 //         | h = 1: join_windows: the block of K under the diagonal, -K_1 (E_1'E_0) K_0, by four warps; beside it and after it
-//         |        form_reflectors: V = P M and tau to H, while the next panel's loads are on their way
+//         |        the next panel's loads, then form_reflectors: V = P M and tau to H
 //         v
 //      H, tau, E_k, K_k
 //
