@@ -10,7 +10,7 @@ Precision  fp32 storage; P rounded to fp16, exact from then on, a second term wh
            accumulation
 Shapes     257 <= n <= 512: this path; all others: torch.geqrf
 Parent     v24_n512_restart: frame, layout, fallback
-Result     see records/ (right on every case, with wider margins than v24, but slower)
+Result     see records/
 Bound by   latency with two warps a scheduler: see the budget in records/2026-11-30_n512ek_dev
 """
 import inspect
