@@ -5,7 +5,7 @@
 Algorithm  two kernels side by side for the whole factorization: geqr2 (clusters; panel after panel of 64 columns: apply the panel before, then one
            64 x 64 Gram, one recurrence, V = P M, T) and larfb (workers on the other SMs: a list of updates, earliest due column first)
 Precision  FP32 storage; reflectors exact in FP16, tau = 2/v'v from the rounded v; panel products in two FP16 terms; larfb in one, FP32 accumulation
-Shapes     1537 <= n <= 8192, any batch: this path; else torch.geqrf
+Shapes     1537 <= n <= 4096, any batch: this path; else torch.geqrf
 Parent     v64_large_split_near
 Result     see records/
 Bound by   the recurrence: shuffles in its chain wait behind the loads of the other warps
@@ -2570,13 +2570,13 @@ _large = _build()
 
 
 def geqrf_large(a: torch.Tensor) -> output_t:
-    """(H, tau) of a (batch, n, n) float32 CUDA tensor, 1537 <= n <= 8192 (any n >= 1 gives right answers)."""
+    """(H, tau) of a (batch, n, n) float32 CUDA tensor, 1537 <= n <= 4096 (any n >= 1 gives right answers)."""
     h, tau = _large.geqrf_large(a, None)
     return h, tau
 
 
 def custom_kernel(data: input_t) -> output_t:
     n = data.shape[-1]
-    if _large is not None and 1537 <= n <= 8192 and data.shape[0] > 0 and data.is_cuda:
+    if _large is not None and 1537 <= n <= 4096 and data.shape[0] > 0 and data.is_cuda:
         return geqrf_large(data)
     return torch.geqrf(data)
