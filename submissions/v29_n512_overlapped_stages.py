@@ -9,8 +9,8 @@ Precision  fp32 storage; V rounded to fp16, exact from then on (tau = 2/v'v of t
            allow it; T and the Gram matrix in two terms (22 bits); fp32 accumulation
 Shapes     257 <= n <= 512: this path (tensor copies at 512 only); all others: torch.geqrf
 Parent     v28_n512_tensor_copies: four tiles a branch in the staging; Gram operands loaded in the order in which they are used;
-           low terms of W moved only where they are used; the L2 prefetch where no block is on its way. Not run as a file yet:
-           its kernel was timed and checked on two cases (records/2026-11-30_n512_dev, job 12)
+           low terms of W moved only where they are used; the L2 prefetch where no block is on its way. As a
+           file it ran inside v54 only, where all was checked (records/2026-11-30_kit_h200)
 Result     see records/
 Bound by   see the budget in records/2026-11-30_n512_dev: latency with two warps a scheduler
 """
