@@ -511,7 +511,8 @@ def test_the_harness_lane_times_and_judges_on_the_cpu(tmp_path, monkeypatch):
         "import torch\ndef custom_kernel(a):\n    h, tau = torch.geqrf(a)\n"
         "    h[:, 0, 0] += 14 * 64 * 2.0 ** -23 * a.abs().sum(1).amax(-1)\n    return h, tau\n")
     p = Point(4, 64, 64, "mixed", 2)
-    for name, params, status in (("v01_ok", (("nb", "16"),), "ok"), ("v02_bad", (), "wrong"), ("v03_thin", (), "wrong")):
+    for name, params, status in (
+            ("v01_ok", (("nb", "16"),), "ok"), ("v02_bad", (), "wrong"), ("v03_thin", (), "wrong")):
         lane = backends.open_lane(backends.Backend(f"sub:{name}", str(tmp_path / f"{name}.py"), "x", params), 1, 60.0)
         visit = lane.visit(p, 123, 1e9, True)
         lane.close()

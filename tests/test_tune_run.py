@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from harness import tune
 from harness.cases import ROOT
 from harness.errors import UserError
-from harness.tune import backends, execute, grid, measure
+from harness.tune import backends, execute, grid, measure, rules
 from harness.tune.backends import Visit, fake
 from harness.tune.grid import Point
 from harness.tune.journal import Journal, Plan, read_lines, valid_blocks, visit_key
@@ -419,6 +420,21 @@ def test_a_backend_may_be_limited_to_a_range_of_n(tmp_path):
     timed = {line["point"]: set(line["visits"]) for line in lines if line["kind"] == "block"}
     assert len(timed) == 6 and all(("fake:small" in v) == ("n512" not in p) for p, v in timed.items())
     assert Plan(**(vars(small_plan()) | {"backends": [only]})).backends[0].n_range == (64, 256)
+
+
+def test_no_limit_lies_beyond_what_a_backend_takes(tmp_path):
+    limited = "fake:geqrf,fake:small/1-384,fake:large/513-4096"
+    assert kit("--grid", "square", "--backends", limited, "--out", tmp_path) == 0
+    rows = json.loads(next(tmp_path.glob("*/*/results.json")).read_text())["rule"]["rows"]
+    by_name = {name: n_max for n_max, _, _, name in rows}
+    assert by_name["fake:small"] <= 384 and by_name["fake:large"] == 4096
+    assert rows[-1] == [None, None, 1, "fake:geqrf"]
+    assert next(r[3] for r in rows if r[0] >= 512) == "fake:geqrf", "n from 385 to 512 belong to nobody else"
+    a, b, c = (rules.Row(n, None, 1, name) for n, name in ((432, "a"), (624, "b"), (None, "c")))
+    assert rules.within([a, b, c], {"a": (1, 384), "b": (400, 512), "c": (513, 1 << 30)}, "geqrf") == [
+        replace(a, n_max=384), rules.Row(399, None, 1, "geqrf"), replace(b, n_max=512), replace(c, n_max=1 << 30),
+        rules.Row(None, None, 1, "geqrf")]
+    assert rules.within([a, b, c], {}, "geqrf") == [a, b, c]
 
 
 def test_declared_variants_are_found_without_running_the_file(tmp_path, monkeypatch):

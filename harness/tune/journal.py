@@ -76,6 +76,8 @@ class Plan:
         d = read_json(path)
         for b in d["backends"]:
             b["params"] = tuple(tuple(x) for x in b["params"])
+            if "n_range" in b:  # plans from before it have none
+                b["n_range"] = tuple(b["n_range"])
         return cls(d["grid"], [Point(**p) for p in d["points"]], [Backend(**b) for b in d["backends"]], d["passes"],
                    d["blocks"], d["seed"], d["limit_s"], d["device"])
 

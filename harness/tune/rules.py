@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,22 @@ def fit_segments(study: Study, train: Array, count: int, columns: Sequence[int])
         limit = None if k + 1 == len(cuts) or following is None else limit_between(last, following)
         rows.append(Row(limit, ANY, 1, name))
         start = last
-    return merged(rows)
+    return within(merged(rows), study.table.spans, next((b for b in study.table.backends if b.endswith("geqrf")), ""))
+
+
+def within(rows: list[Row], spans: dict[str, tuple[int, int]], fallback: str) -> list[Row]:
+    """The rows with no limit beyond what its backend was said to take (`--backends v12/257-512`); the fallback, geqrf,
+    takes the n that this leaves to nobody."""
+    found: list[Row] = []
+    for r in rows:
+        least, most = spans.get(r.backend, (1, r.n_max))
+        before = (found[-1].n_max or 0) if found else 0
+        if fallback and least > before + 1:
+            found.append(Row(least - 1, ANY, 1, fallback))
+        found.append(replace(r, n_max=most) if most and (r.n_max is None or r.n_max > most) else r)
+    if fallback and found[-1].n_max is not None:
+        found.append(Row(ANY, ANY, 1, fallback))
+    return found
 
 
 def merged(rows: list[Row]) -> list[Row]:

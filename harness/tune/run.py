@@ -217,6 +217,7 @@ def finish(run_dir: Path, plan: Plan, args: argparse.Namespace, say: Say) -> int
     meta = _meta(plan.device, plan.grid, journal.lines)
     # from the file, as --reanalyse reads it: what is analysed is what is kept
     table = timings.build([(timings.read_csv(run_dir / "raw.csv"), journal.lines)], args.stats)
+    table.spans = {b.id: b.n_range for b in plan.backends if b.n_range != Backend("").n_range}
     tuned = args.out / "tuned.json"
     results = analyse(table, meta, seed=plan.seed, incumbent=apply.incumbent(tuned, slug(plan.device)))
     journal.pack()

@@ -9,7 +9,7 @@ import csv
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -108,6 +108,7 @@ class Table:
     stats: str = "robust"
     status: dict[tuple[str, str], str] = field(default_factory=dict)  # (point, backend) -> why it has no time
     ms_spread: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)  # p25, p75 of the last pass
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)  # backend -> n from, to, where it is limited
 
     @cached_property
     def passes(self) -> Array:
@@ -133,10 +134,10 @@ class Table:
         """The rows that a mask or index chooses."""
         index = np.flatnonzero(points) if points.dtype == bool else points
         chosen = [self.points[i] for i in index]
-        return Table(chosen, self.backends, self.L[index], self.run_of, self.stats, self.status, self.ms_spread)
+        return replace(self, points=chosen, L=self.L[index])
 
     def of_pass(self, i: int) -> Table:
-        return Table(self.points, self.backends, self.L[:, :, [i]], [0], self.stats, self.status, self.ms_spread)
+        return replace(self, L=self.L[:, :, [i]], run_of=[0])
 
     def column(self, name: str) -> int:
         return self.backends.index(name)
