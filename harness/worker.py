@@ -52,9 +52,11 @@ def load_module(name, path):
 
 def watched(torch):
     """What a submission might replace to look faster or righter than it is: (owner, attribute) -> identity."""
+    from torch.multiprocessing.reductions import StorageWeakRef
     owners = [(torch.cuda, ("synchronize", "Event")), (torch.cuda.Event, ("record", "elapsed_time", "synchronize")),
               (torch, ("empty", "zeros", "equal", "isfinite", "Tensor")), (torch.Tensor, ("copy_", "data_ptr")),
               (torch.linalg, ("householder_product", "matrix_norm", "qr")),
+              (torch.UntypedStorage, ("data_ptr", "_expired")), (StorageWeakRef, ("expired",)),
               (time, ("perf_counter", "perf_counter_ns", "time", "monotonic")), (json, ("dumps", "loads")),
               (Connection, ("send_bytes", "recv_bytes"))]
     return {(owner, name): getattr(owner, name, None) for owner, names in owners for name in names}

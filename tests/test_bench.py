@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,23 @@ def test_replaced_functions_are_seen(submission, cpu_schedule):
     path = submission("patch", "torch.Tensor.copy_ = torch.Tensor.copy_.__get__\nreturn torch.geqrf(a)")
     run = check(path, [case()], on_run=lambda r: None)[0]
     assert run.status == "raised" or "replaced Tensor.copy_" in run.flags
+
+
+def test_a_kept_output_is_seen_also_between_runs_and_its_watch_cannot_be_silenced(submission, cpu_schedule):
+    keep = """
+    KEPT.setdefault(0, torch.geqrf(a))
+    for kept, fresh in zip(KEPT[0], torch.geqrf(a)):
+        kept.copy_(fresh)
+    return KEPT[0]
+    """
+    for top, flag in (("KEPT = {}\n", "returns the buffer of its earlier output"),
+                      ("KEPT = {}\nfrom torch.multiprocessing import reductions\n"
+                       "reductions.StorageWeakRef.expired = lambda self: True\n", "replaced StorageWeakRef.expired")):
+        run = measure([submission("keeps", keep, top=top)], [case()], schedule=replace(SHORT, max_inputs=1))[0]
+        assert run.status == "flagged" and flag in run.flags
+    fresh = measure([submission("fresh", "return torch.geqrf(a)")], [case()], schedule=SHORT)[0]
+    assert fresh.status == "pass" and not fresh.flags
+
 
 
 def test_a_truncated_factorization_is_flagged_with_its_columns(submission):
