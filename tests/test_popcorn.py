@@ -89,8 +89,9 @@ esac
                 "POPCORN_PATIENCE_S": "1", "LANG": "C.UTF-8", **env}
 
     def start(self, *words: str, generation: str = "B", **env: str) -> subprocess.Popen[str]:
-        """A run from a fresh interpreter, not waited for."""
+        """A run from a fresh interpreter, not waited for; Ctrl-C reaches it also where this suite runs under nohup."""
         return subprocess.Popen([sys.executable, str(DRIVE), str(self.folder), *words], cwd=self.tmp, text=True,
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                                 env=self.environment(generation, env), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
