@@ -201,7 +201,6 @@ def test_a_kept_output_is_seen_also_between_runs_and_its_watch_cannot_be_silence
     assert fresh.status == "pass" and not fresh.flags
 
 
-
 def test_a_truncated_factorization_is_flagged_with_its_columns(submission):
     path = submission("lazy", """
         h, t = torch.geqrf(a)

@@ -1,4 +1,4 @@
-import sys,re; sys.path.insert(0,'/tmp/small3'); from sass import load
+import sys,re; sys.path.insert(0,__file__.rpartition('/')[0]); from sass import load
 from sim import sim,span
 so,F=sys.argv[1:3]; P=load(so,F)
 L=[]

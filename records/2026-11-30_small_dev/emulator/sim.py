@@ -1,4 +1,4 @@
-import sys,re; sys.path.insert(0,'/tmp/small3'); from sass import load
+import sys,re; sys.path.insert(0,__file__.rpartition('/')[0]); from sass import load
 # in-order lone warp: stall counts, 6 scoreboards, one shared-memory queue
 def lat(t):
     op=re.sub(r'^@!?U?P\d+ ','',t).split()[0]

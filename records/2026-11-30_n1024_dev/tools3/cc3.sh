@@ -1,3 +1,0 @@
-# cc3.sh body out [flags]: without bounded spins, as in the submission
-d=$(mktemp -d); cp /tmp/n1024c/hw.cuh $d; grep -v BOUNDED_SPIN /tmp/n1024c/lib.cu > $d/lib.cu; cp /tmp/n1024c/launch_map.cuh $d/launch.cuh; cp $1 $d/body.cuh; cd $d; o=$2; nice -n 5 nvcc -O3 -std=c++17 ${3:-} -DONLY_C=2 -DONLY_G=4 -DONLY_R=4 -gencode=arch=compute_90a,code=sm_90a -Xptxas -v -shared -Xcompiler -fPIC -o /tmp/n1024c/$o lib.cu 2>&1 | grep -i "spill\|error\|C7511\|C7520" | cut -c1-100 | sed "s/^/$o: /"
-/tmp/v0/lib/python3.11/site-packages/triton/backends/nvidia/bin/cuobjdump -sass /tmp/n1024c/$o | grep -cE "^\s+/\*[0-9a-f]{4,5}\*/" | sed "s/^/$o instructions: /"
