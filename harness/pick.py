@@ -90,6 +90,12 @@ def short(file: str) -> str:
     return number[1] if number else stem
 
 
+def number(file: str) -> tuple[int, str]:
+    """Sorts v9 before v10 and v99 before v100; names without a number come last."""
+    found = re.match(r"v(\d+)_", file)
+    return int(found[1]) if found else 10**9, file
+
+
 def name_apart(sides: Sequence[Side]) -> list[Side]:
     """The same sides with names that tell them apart: v07, where that is not enough v07_idea, v07_idea@protocol ..."""
     def stem(s: Side) -> str:

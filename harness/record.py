@@ -64,10 +64,11 @@ def read_record(folder: Path) -> Record | None:
 
 
 def read_ladder(folder: Path, submissions: Path) -> list[Record]:
-    """A folder with runs.jsonl and no submission.py keeps sessions of many files: one record for each file that still
-    stands in submissions/ with the bytes that ran; the other files of its sessions are its others."""
+    """What a folder's sessions say of every file that still stands in submissions/ with the bytes that ran (a record of
+    one version holds its parent and v00 too, a folder without submission.py is all sessions): one record each; the
+    other files of its sessions are its others."""
     lines = folder / "runs.jsonl"
-    if not lines.is_file() or (folder / "submission.py").is_file():
+    if not lines.is_file():
         return []
     sides = pick.group(read_runs(lines))
     found = []

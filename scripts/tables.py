@@ -38,11 +38,13 @@ compare runs that were interleaved in one session.
 
 
 def records(root: Path) -> list[Record]:
-    """All that hold runs, oldest first: of two of one file in one environment the later counts, and a record of its own
-    before a session of many files."""
+    """One for each file and environment: a record of its own, or else the sessions with most cases of it; of equals
+    those beside its parent, then the latest."""
     folders = sorted((root / "records").glob("*/"))
+    rungs = [r for f in folders for r in read_ladder(f, root / "submissions")]
+    rungs.sort(key=lambda r: (passing(r.own)[1], r.parent is not None, r.own.last.t))
     found: dict[object, Record] = {}
-    for record in [*(r for f in folders for r in read_ladder(f, root / "submissions")), *map(read_record, folders)]:
+    for record in [*rungs, *map(read_record, folders)]:
         if record:
             found.pop(key := (record.own.environment, record.own.file), None)
             found[key] = record
@@ -72,11 +74,11 @@ def against(base: pick.Side | None, own: pick.Side) -> Comparison | None:
 
 def ladder(root: Path) -> str:
     """submissions/README.md."""
-    files = sorted((root / "submissions").glob("v[0-9]*.py"))
+    files = sorted((root / "submissions").glob("v[0-9]*.py"), key=lambda f: pick.number(f.name))
     out = [LADDER_HEAD]
     found = records(root)
     for environment, group in by_environment(found).items():
-        rows = [_rung(r) for r in sorted(group, key=lambda r: r.own.file)]
+        rows = [_rung(r) for r in sorted(group, key=lambda r: pick.number(r.own.file))]
         out += [f"## {environment}", "",
                 *table(["version", "idea", "parent", "passes", "geomean", "change", "over geqrf", "of floor", "record"],
                        rows, left=3), ""]

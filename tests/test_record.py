@@ -291,6 +291,29 @@ def test_a_session_of_many_files_gives_each_its_rung_while_the_file_stands_as_it
     assert "| v02_panel | one launch a panel | v01_wy |" in tables.ladder(tree).split("## Not recorded yet")[1]
 
 
+def test_a_file_without_a_record_has_its_rung_where_most_cases_of_it_ran_beside_its_parent(tree, tables):
+    make(tree, "v02_panel")  # holds v00, v01 and v02 on all cases
+    folder = tree / "records" / "2026-12-01_ladder"
+    folder.mkdir()
+    later = measure(tree, "20261201-050000-bbbb", t="2026-12-01T05:00:00Z")
+    append_runs(folder / "runs.jsonl", [r for r in later if "n512" in r.case])
+    alone = tree / "records" / "2026-12-02_alone"
+    alone.mkdir()
+    latest = measure(tree, "20261202-050000-cccc", files=["v01_wy"], t="2026-12-02T05:00:00Z")
+    append_runs(alone / "runs.jsonl", latest)
+    rows = {line.split(" | ")[0].strip("| "): line for line in tables.ladder(tree).splitlines() if "| v0" in line}
+    assert "2026-11-30_v02_panel" in rows["v00_geqrf"] and "12/12" in rows["v00_geqrf"]
+    assert "2026-11-30_v02_panel" in rows["v01_wy"] and "| -50" in rows["v01_wy"]
+    assert "Not recorded yet" not in tables.ladder(tree)
+
+
+def test_rungs_are_sorted_by_number(tree, tables):
+    for name in ("v100_a", "v99_b", "v9_c"):
+        (tree / "submissions" / f"{name}.py").write_text(HEADER.format(stem=name, parent="none", what="w", code=""))
+    text = tables.ladder(tree)
+    assert text.index("| v9_c ") < text.index("| v99_b ") < text.index("| v100_a ")
+
+
 def test_notes_without_runs_are_no_record_and_missing_markers_are_said(tree, tables, capsys):
     (tree / "records" / "2026-11-30_dev").mkdir(parents=True)
     assert "No version" in tables.results(tree)
