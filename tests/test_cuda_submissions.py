@@ -48,13 +48,16 @@ assembled = pytest.mark.parametrize("path", ASSEMBLED, ids=lambda p: p.stem)
 def test_an_assembled_file_routes_every_shape(path):
     module = load(path)
     two_terms_to = 800 if path.stem in ("v50_all_shapes", "v51_all_shapes") else 896
-    most = 4096 if path.stem == "v54_all_shapes" else 8192  # v69's panel takes no more rows
+    most = module.LIMITS["large"][1] if hasattr(module, "LIMITS") else 8192
+    assert most in (4096, 8192)  # v69's panel and its children take no more rows
     ends = {"small": (1, 32, 176, 352, 384), "n512": (385, 512), "n1024": (two_terms_to + 1, 1024, 1536),
             "large": (1537, 2048, most), "": (most + 1, 8193)}
     for family, sizes in ends.items():
         assert [module.route(1, n) for n in sizes] == [family] * len(sizes)
-    assert module.route(1, 513) == module.route(7, 800) != "n1024"  # one term is not enough there
-    assert set(module.BACKENDS.values()) == {*module.SOURCES, ""}
+    two_terms = "n1024" if getattr(module, "FP32_CLASS", 0) else module.route(1, two_terms_to)
+    assert module.route(1, 513) == module.route(7, 800) == two_terms  # one term is not enough there
+    assert getattr(module, "FP32_CLASS", 0) or two_terms != "n1024"
+    assert {*module.BACKENDS.values(), two_terms} == {*module.SOURCES, ""}
     for name in module.BACKENDS:
         assert name == "geqrf" or (ROOT / "submissions" / f"{name}.py").is_file()
 
@@ -67,9 +70,11 @@ def test_an_assembled_file_holds_its_families_sources_as_they_stand(path, tmp_pa
     if hasattr(module, "PRELUDE"):
         families = {family: name for name, family in module.BACKENDS.items() if family}  # of two the later: it runs
         again = tmp_path / path.name
+        one_source = hasattr(module, "FP32_CLASS")  # n1024's source serves mid too, and n512 shares the prelude
         subprocess.run([sys.executable, ROOT / "records" / "2026-11-30_assembly" / "assemble.py", again,
-                        *(f"{family}={name}" for family, name in families.items())],
-                       env=os.environ | {"RAW": "n512"}, capture_output=True, check=True)
+                        *(f"{family}={name}" for family, name in families.items()), *["mid="] * one_source,
+                        *["--fp32"] * (one_source and module.FP32_CLASS)],
+                       env=os.environ | {"RAW": "" if one_source else "n512"}, capture_output=True, check=True)
         assert load(again).SOURCES == module.SOURCES
         return
     for name, family in module.BACKENDS.items():
@@ -78,14 +83,21 @@ def test_an_assembled_file_holds_its_families_sources_as_they_stand(path, tmp_pa
             assert cuda in (ROOT / "submissions" / f"{name}.py").read_text()
 
 
+NEWEST = [max(p for p in ASSEMBLED if p.stem.endswith(kind)) for kind in ("all_shapes", "fp32_class")
+          if any(p.stem.endswith(kind) for p in ASSEMBLED)]
+
+
 @pytest.mark.gpu
+@pytest.mark.parametrize("path", NEWEST, ids=lambda p: p.stem)
 @pytest.mark.parametrize("n", [1, 31, 33, 177, 351, 385, 500, 513, 640, 801, 900, 1537])
 @pytest.mark.parametrize("case", ["mixed", "nearcollinear", "upper", "rankdef", "band", "rowscale"])
-def test_the_newest_assembled_file_on_the_gpu(n, case):
-    kernel = load(ASSEMBLED[-1]).custom_kernel
+def test_the_newest_assembled_files_on_the_gpu(path, n, case):
+    kernel = load(path).custom_kernel
     a = reference.generate_input(5, n, 1, n, case)
     ok, message = reference.check_implementation(a, kernel(a))
     assert ok, message
     from harness.residuals import residuals
     worst = residuals(a, *kernel(a)).worst()
     assert worst["factor"] <= 10 and worst["orth"] <= 50, worst  # our own rule: half of what the contest allows
+    if path.stem.endswith("fp32_class"):
+        assert worst["column"] <= 1, worst

@@ -1,6 +1,10 @@
 """assemble.py: one submission from the families' files, with what they share in it once.
 
-    python assemble.py OUT.py [small=FILE] [n512=FILE] [mid=FILE] [n1024=FILE] [large=FILE] [--name v53] [--prove] [--check]
+    python assemble.py OUT.py [small=FILE] [n512=FILE] [mid=FILE] [n1024=FILE] [large=FILE] [--name v53] [--fp32] [--prove]
+                       [--check]
+
+`mid=` (empty): n1024's source holds two terms as well and serves 513 to 896 with them. --fp32: the file of the FP32 class,
+every family built with FP32_CLASS 1 (two terms wherever one spends accuracy).
 
 Each FILE is a submission that holds one family (default: FAMILIES below); `v52:small` takes the family out of an assembled
 file. What happens to a family's CUDA string, in this order:
@@ -235,9 +239,9 @@ def edit(family: str, text: str, edits: list[tuple[str, str]]) -> str:
     return text
 
 
-def adapt(family: str, source: str, prelude: list[Part]) -> list[Part]:
+def adapt(family: str, source: str, prelude: list[Part], paired: bool = True) -> list[Part]:
     """A family's pieces without what the prelude defines."""
-    text = edit(family, source.strip("\n") + "\n", EDITS.get(family, []))
+    text = edit(family, source.strip("\n") + "\n", EDITS.get(family, []) if paired or family != "n1024" else [])
     text = fold(text, FACTS.get(family, {}))
     names = RENAMES.get(family, {})
     present = {t for k, t, _ in cxx.tokens(text) if k == "id"}
@@ -401,10 +405,12 @@ def build(files: dict[str, str]) -> dict[str, str]:
     pieces = {}
     for f, s in sources.items():
         report(f"{f}: {files[f]}")
-        pieces[f] = drop_unused(f, adapt(f, s["CUDA"], prelude), roots(bindings[f]))
-    shared, pieces["n1024"], pieces["mid"] = hoist(pieces["n1024"], pieces["mid"], prelude)
-    report(f"pair: {sum(p.kind == 'item' for p in shared)} definitions, {join(shared).count(chr(10))} lines")
-    out = {"prelude": prelude_text.strip("\n") + "\n", "pair": PAIR_HEAD + join(shared).strip("\n") + "\n\n}  // namespace qr\n"}
+        pieces[f] = drop_unused(f, adapt(f, s["CUDA"], prelude, "mid" in files), roots(bindings[f]))
+    out = {"prelude": prelude_text.strip("\n") + "\n"}
+    if "mid" in files:
+        shared, pieces["n1024"], pieces["mid"] = hoist(pieces["n1024"], pieces["mid"], prelude)
+        report(f"pair: {sum(p.kind == 'item' for p in shared)} definitions, {join(shared).count(chr(10))} lines")
+        out["pair"] = PAIR_HEAD + join(shared).strip("\n") + "\n\n}  // namespace qr\n"
     for f, p in pieces.items():
         text = join(p).strip("\n") + "\n"
         text = re.sub(r"(?m)^(namespace (\w+) \{)\n", r"\1\nusing namespace qr;\n", text, count=1)
@@ -423,7 +429,7 @@ FLAGS = ["-O3", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-D__CUDA
 
 
 def full(out: dict[str, str], family: str) -> str:
-    return out["prelude"] + (out["pair"] if family in PAIR else "") + out[family]
+    return out["prelude"] + (out["pair"] if family in PAIR and "pair" in out else "") + out[family]
 
 
 def cubin(text: str, cache: Path) -> Path:
@@ -444,17 +450,22 @@ def main() -> None:
     ap.add_argument("out")
     ap.add_argument("family", nargs="*", help="family=FILE")
     ap.add_argument("--name", default="v53")
+    ap.add_argument("--fp32", action="store_true")
     ap.add_argument("--check", action="store_true", help="write nothing: is OUT what the families give?")
     ap.add_argument("--prove", nargs="*", default=None, metavar="FAMILY", help="these (none given: all)")
     args = ap.parse_args()
-    files = FAMILIES | dict(f.split("=", 1) for f in args.family)
+    files = {f: path for f, path in (FAMILIES | dict(f.split("=", 1) for f in args.family)).items() if path}
     out = build(files)
     import submission
+    text = submission.render(out, files, args.name, args.fp32)
     if args.check:
-        sys.exit(0 if Path(args.out).read_text() == submission.render(out, files, args.name) else f"{args.out} is not what its families give")
-    Path(args.out).write_text(submission.render(out, files, args.name))
+        sys.exit(0 if Path(args.out).read_text() == text else f"{args.out} is not what its families give")
+    Path(args.out).write_text(text)
     for f in files:                                   # what is proved is what stands in the file
-        assert f in submission.RAW or submission.source(args.out, f) == "\n" + full(out, f).replace(out["prelude"], out["prelude"] + "\n", 1).replace(out["pair"], out["pair"] + "\n" if f in PAIR else out["pair"], 1), f
+        given = full(out, f).replace(out["prelude"], out["prelude"] + "\n", 1)
+        if f in PAIR and "pair" in out:
+            given = given.replace(out["pair"], out["pair"] + "\n", 1)
+        assert f in submission.RAW or submission.source(args.out, f) == "\n" + given, f
     lines = {k: v.count("\n") for k, v in out.items()}
     before = {f: sum(s.count("\n") for s in strings(files[f]).values()) for f in files}
     report("lines:", lines, "before:", before, "file:", Path(args.out).read_text().count("\n"))

@@ -47,8 +47,8 @@ from task import input_t, output_t
 
 HOST = '''# ---------------------------------------------------------------- host
 
-# family: (CUDA source, binding). Each binding defines geqrf_<family>(a) -> (H, tau); small's also makes its module: for
-# n = 32 the host is the clock.
+@CLASS@# family: (CUDA source, binding@FLAGS@). Each binding defines geqrf_<family>(a) -> (H, tau); small's also makes its
+# module: for n = 32 the host is the clock.
 SOURCES = {
     "small": (SMALL_CUDA, SMALL_BINDING),
     "n512": (N512_CUDA, N512_BINDING),
@@ -154,15 +154,37 @@ def raw(path, family):
     raise SystemExit(f"{path}: no CUDA string")
 
 
-def render(out, files, name):
+CLASS = """# What every family is compiled with: 1 in the file of the FP32 class (two terms wherever one spends accuracy).
+FP32_CLASS = @FP32@
+"""
+
+
+def one_source(host, fp32):
+    """The host where n1024's source serves 513 to 896 too, with two terms: flags go to the compiler with each source."""
+    host = host.replace("@CLASS@", CLASS.replace("@FP32@", str(int(fp32)))).replace("@FLAGS@", ", flags for nvcc")
+    host = re.sub(r'(?m)^(    "\w+": \(\w+_CUDA, \w+_BINDING)\)', r"\1, ())", host)
+    mid = '    "mid": (N1024_CUDA, N1024_BINDING.replace("geqrf_n1024", "geqrf_mid"), ("-DFP16_TERMS=2",)),\n'
+    host = re.sub(r'    "mid": \(.*\n', "" if fp32 else mid, host, count=1)
+    host = host.replace("cuda, binding = SOURCES[family]", "cuda, binding, flags = SOURCES[family]")
+    host = host.replace('code=sm_{major}{minor}a"],\n', 'code=sm_{major}{minor}a",\n'
+                        '                                 f"-DFP32_CLASS={FP32_CLASS}", *flags],\n')
+    host = host.replace("so n1024 leaves these to mid.", "so n1024's two-term kernel, mid, serves these.")
+    if fp32:
+        host = host.replace('"mid": (513, 1024), "n1024": (897, 1536)', '"n1024": (513, 1536)')
+        host = re.sub(r"(?m)^# What a family can take.*\n(#.*\n)*", "# What a family can take, n from and to.\n", host)
+    return re.sub(r'    \(896, None, 1, "@mid@"\),\n', "", host)  # where n1024 cannot, mid can
+
+
+def render(out, files, name, fp32=False):
     stems = {f: re.sub(r"\.py$", "", Path(p).name).split(":")[0] for f, p in files.items()}
     s = HEADER.replace("@NAME@", name).replace("@PAGE@", page())
     line = "\n# " + "-" * 64 + " "
     s += f'{line}what all families share\n\nPRELUDE = r"""\n{out["prelude"]}"""\n'
-    s += f'{line}what mid and n1024 share\n\nPAIR = r"""\n{out["pair"]}"""\n'
+    if "pair" in out:
+        s += f'{line}what mid and n1024 share\n\nPAIR = r"""\n{out["pair"]}"""\n'
     bound = {}
-    for f in ("small", "n512", "n1024", "mid", "large"):
-        shared = "PRELUDE + PAIR + " if f in ("n1024", "mid") else "PRELUDE + " if f not in RAW else ""
+    for f in (f for f in ("small", "n512", "n1024", "mid", "large") if f in files):
+        shared = "PRELUDE + PAIR + " if f in ("n1024", "mid") and "pair" in out else "PRELUDE + " if f not in RAW else ""
         text = out[f] if f not in RAW else raw(files[f], f)
         s += f'{line}{f}: {stems[f].split("_")[0]}\n\n{f.upper()}_CUDA = {shared}r"""\n{text}"""\n\n'
         b = out[f + " binding"]
@@ -172,7 +194,9 @@ def render(out, files, name):
         else:
             s += f'{f.upper()}_BINDING = r"""\n{b}"""\n'
         bound[f] = b
-    host = HOST.replace("@NAME@", name).replace("@BACKENDS@", ", ".join(f'"{stems[f]}": "{f}"' for f in ("small", "n512", "mid")) + ",\n            "
+    host = one_source(HOST, fp32) if "pair" not in out else HOST.replace("@CLASS@", "").replace("@FLAGS@", "")
+    first = {f: stems[f] for f in ("small", "n512", "mid") if f in stems}
+    host = host.replace("@NAME@", name).replace("@BACKENDS@", ", ".join(f'"{stem}": "{f}"' for f, stem in first.items()) + ",\n            "
                                                 + ", ".join(f'"{stems[f]}": "{f}"' for f in ("n1024", "large")))
     for f, stem in stems.items():
         host = host.replace(f"@{f}@", stem)
