@@ -1186,7 +1186,7 @@ template <int TEAMS, bool RING>
 __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(TEAMS * 128, 1) geqrf_teams2(Args p) { geqrf_body<TEAMS, RING, 2>(p); }
 
 template <int TEAMS, bool RING, int CTAS>
-int launch_teams(const Args& args, int batch, int bytes) {
+static int launch_teams(const Args& args, int batch, int bytes) {
   static bool ready = false;
   void (*kernel)(Args);
   if constexpr (CTAS == 1) kernel = geqrf_teams<TEAMS, RING>; else kernel = geqrf_teams2<TEAMS, RING>;
@@ -1339,7 +1339,8 @@ static PyObject* geqrf_small(PyObject*, PyObject* arg) {
   if (a.dim() != 3 || !a.is_cuda() || a.scalar_type() != at::kFloat || !a.is_contiguous()) Py_RETURN_NONE;
   const int64_t b = a.size(0), n = a.size(1);
   if (n < 1 || n > 512 || a.size(2) != n || b < 1 || b > 1000000 || a.requires_grad()) Py_RETURN_NONE;
-  if (a.device().index() != c10::cuda::current_device()) Py_RETURN_NONE;
+  static const bool several = c10::cuda::device_count() > 1;
+  if (several && a.device().index() != c10::cuda::current_device()) Py_RETURN_NONE;
   try {
   c10::Allocator* allocator = c10::cuda::CUDACachingAllocator::get();
   const int64_t h_floats = b * n * n, bytes = (h_floats + b * n) * (int64_t)sizeof(float);
@@ -1361,10 +1362,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { PyModule_AddFunctions(m.ptr(), method
 
 
 def _build():
-    """The extension's function, or None where it cannot be built or there is no GPU (torch.geqrf then serves every shape)."""
+    """The extension's function; one that serves nothing where it cannot be built or there is no GPU (torch.geqrf then serves every shape)."""
     if not torch.cuda.is_available():
         warnings.warn("no CUDA device: torch.geqrf serves every shape")
-        return None
+        return lambda a: None
     try:
         major, minor = torch.cuda.get_device_capability()
         os.environ.setdefault("TORCH_CUDA_ARCH_LIST", f"{major}.{minor}" + ("a" if major >= 9 else ""))
@@ -1373,15 +1374,12 @@ def _build():
                            extra_cuda_cflags=["-O3"], verbose=False, **extra).geqrf_small
     except Exception as error:  # a build that fails must not fail the answers
         warnings.warn(f"extension not built, torch.geqrf serves every shape: {error}")
-        return None
+        return lambda a: None
 
 
-_small = _build()
-
-
-def geqrf_small(a: torch.Tensor) -> output_t | None:
-    """(H, tau) of a contiguous float32 CUDA tensor (batch, n, n), 1 <= n <= 512 and batch >= 1; None for anything else."""
-    return _small(a) if _small is not None else None
+# (H, tau) of a contiguous float32 CUDA tensor (batch, n, n), 1 <= n <= 512 and batch >= 1; None for anything else. One C function without a frame of
+# Python around it: at n = 32 a call of the host takes as long as the kernel.
+geqrf_small = _build()
 
 
 def custom_kernel(data: input_t) -> output_t:
