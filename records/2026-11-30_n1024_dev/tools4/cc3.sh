@@ -1,0 +1,5 @@
+# cc3.sh NAME [flags] [out]: body<NAME>.cuh -> s<NAME>.so, without bounded spins, as in the submission
+n=$1; o=${3:-s$n.so}; d=$(mktemp -d /tmp/n1024d/b.XXXX); cp /tmp/n1024d/hw.cuh $d; grep -v BOUNDED_SPIN $(grep -q "int C_, int CHUNKS_" /tmp/n1024d/body$n.cuh && echo /tmp/n1024d/lib2.cu || echo /tmp/n1024d/lib.cu) > $d/lib.cu; if grep -q load_pieces /tmp/n1024d/body$n.cuh; then cp /tmp/n1024d/launch_map1.cuh $d/launch.cuh; else cp /tmp/n1024d/launch_map.cuh $d/launch.cuh; fi; cp /tmp/n1024d/body$n.cuh $d/body.cuh; cd $d
+nice -n 5 nvcc -O3 -std=c++17 ${2:-} -DONLY_C=2 -DONLY_G=4 -DONLY_R=4 -gencode=arch=compute_90a,code=sm_90a -Xptxas -v -shared -Xcompiler -fPIC -o /tmp/n1024d/$o lib.cu 2>&1 | grep -i "spill\|error" | cut -c1-100 | sed "s/^/$o: /"
+/tmp/v0/lib/python3.11/site-packages/triton/backends/nvidia/bin/cuobjdump -sass /tmp/n1024d/$o | grep -E "^\s+/\*[0-9a-f]{4,5}\*/" | sed 's#/\* 0x[0-9a-f]* \*/##; s#^ *##' > /tmp/n1024d/${o%.so}.lst
+echo "$o: $(wc -l < /tmp/n1024d/${o%.so}.lst) instructions, $(grep -c ' MOV ' /tmp/n1024d/${o%.so}.lst) MOV"; rm -r $d
