@@ -659,6 +659,29 @@ MARK(29);
     rep("        guard_and_top<K>(z, m_scale, unscale + SUB * s, done, me.thread);\n", "        if (s == 0 && done == 0 && top + PANEL < n) send_max<K>(sm, base_address, rank, me.thread);\n        guard_and_top<K>(z, m_scale, unscale + SUB * s, done, me.thread);\n")
     rep("wait_for<K>(base_address, PANEL_BAR, k + 1 & 1);", "wait_for<K>(base_address, PANEL_BAR, 0);")
     rep("wait_for<K>(base_address, PANEL_BAR, k & 1);", "wait_for<K>(base_address, PANEL_BAR, 1);")
+@edit
+def keepx():
+    """a thread's own sum of W stays in its registers"""
+    rep("""        {
+          float4* partial = reinterpret_cast<float4*>(sm + K::O_PARTIAL) + me.thread;
+          float4 x = partial[0];
+#pragma unroll
+          for (int u = 1; u < K::G; u++) add4(x, partial[u * 512]);
+          partial[0] = x;
+""", """        float4 own;
+        {
+          const float4* partial = reinterpret_cast<const float4*>(sm + K::O_PARTIAL) + me.thread;
+          own = partial[0];
+#pragma unroll
+          for (int u = 1; u < K::G; u++) add4(own, partial[u * 512]);
+""")
+    rep("send(map_address(at, peer), x, map_address(barrier_at<K>(base_address, PANEL_BAR), peer));\n          }\n        }\nMARK(16);", "send(map_address(at, peer), own, map_address(barrier_at<K>(base_address, PANEL_BAR), peer));\n          }\n        }\nMARK(16);")
+    rep("r == (int)rank ? *reinterpret_cast<const float4*>(sm + K::O_PARTIAL + me.thread * 16) : in[", "r == (int)rank ? own : in[")
+@edit
+def loc():
+    rep("  __syncthreads();\n  if (copies_t<K>(me, rank) && j + 1 < blocks) {\n", "  __syncthreads();\n  locate();\n  if (copies_t<K>(me, rank) && j + 1 < blocks) {\n")
+    i = s.index("  locate();\n  if (copies_t<K>(me, rank) && j + 1 < blocks) {"); j = s.index("  locate();\n  at16 = v_at", i)
+    globals()['s'] = s[:j] + s[j + len("  locate();\n"):]
 if __name__ == '__main__':
     for f in sys.argv[2:]: E_[f]()
     open(S + 'body%s.cuh' % sys.argv[1], 'w').write(s)

@@ -47,8 +47,7 @@ struct Config {
   static constexpr int O_T1 = O_MISC + 384;              // V'V of the first sub-panel
   static constexpr int O_T = O_T1 + SUB * LD_SHIFT * 4;  // T of the block that is being applied
   static constexpr int O_STATE = O_T + T_BYTES;     // k, s, done during the recurrence, by warp
-  static constexpr int O_MAX = O_STATE + THREADS / 32 * 16;  // largest entries of the next panel's columns: this CTA's rows, then all CTAs'
-  static constexpr int BYTES = O_MAX + (1 + C) * PANEL * 4;
+  static constexpr int BYTES = O_STATE + THREADS / 32 * 16;
   // inside the inbox, once its sums are taken (the recurrence's scratch)
   // (x is written while the inbox is still read; x and m while peers send W of the next panel's first block)
   static constexpr int O_V = O_INBOX, O_R1 = O_V + SUB * LD_SHIFT * 4, O_WR = O_R1 + SUB * LD_SHIFT * 4, O_R = O_WR + SUB * LD_SHIFT * 4,
@@ -175,9 +174,9 @@ DEVICE void mark(const Args& p, int i, unsigned& last) {
 #endif
 
 // Barriers in shared memory: what has arrived. The parity to wait for follows from the loop counters: a variable for it
-// would be spilled. Block j of panel k is the turn k (k - 1) / 2 + j: an even turn takes stage 0. SCALE_BAR completes
-// once a panel, PANEL_BAR twice a pass. FULL_BARS: V of a turn, by warpgroup and stage.
-enum { A_BAR, T_BAR, INBOX_BAR, WOP_BAR, PANEL_BAR, SCALE_BAR, FULL_BARS };
+// would be spilled. Block j of panel k is the turn k (k - 1) / 2 + j: an even turn takes stage 0. PANEL_BAR completes
+// once for the scales and twice a pass. FULL_BARS: V of a turn, by warpgroup and stage.
+enum { A_BAR, T_BAR, INBOX_BAR, WOP_BAR, PANEL_BAR, FULL_BARS };
 DEVICE int turn_of(int k, int j) { return (int)((uint32_t)(k * (k - 1)) >> 1) + j; }
 template <class K>
 DEVICE uint32_t barrier_at(uint32_t base, int i) {
@@ -208,31 +207,6 @@ DEVICE void load_panel(const Args& p, const CUtensorMap& map, uint32_t base, int
     const int half = thread >> 5 & 1, pair = K::CHUNKS * stage + (thread >> 6);
     barrier_expect_more(bar, K::COPY);
     panel_copy(base + (pair * 2 + half) * K::COPY, map, top + SUB * half, (block_index() / K::C * (2 * K::CHUNKS) + pair) * K::UNITS + rank * K::G, bar);
-  }
-}
-// Largest entries of a panel's columns over this CTA's rows, by THREADS threads, and their exchange
-template <class K, int THREADS>
-DEVICE void panel_max(const Args& p, unsigned char* sm, int top, uint32_t rank, int thread) {
-  constexpr int STEP = THREADS / PANEL, PIECE = 16 * K::G;  // rows at a time; rows of this CTA that follow each other
-  const int n = opaque(p.n), column = thread & (PANEL - 1);
-  const float* from = p.a + (size_t)(block_index() / K::C) * n * n + min(top + column, n - 1);
-  float biggest = 0.f;
-#pragma unroll 1
-  for (int row = rank * PIECE + thread / PANEL; row < K::ROWS; row += K::C * PIECE) {
-#pragma unroll
-    for (int i = 0; i < PIECE; i += STEP)  // past the CTA's rows or n: other rows of the column, which do no harm
-      biggest = fmaxf(biggest, fabsf(load_once(from + min(row + i, n - 1) * n)));
-  }
-  if (top + column < n) atomicMax(reinterpret_cast<int*>(sm + K::O_MAX) + column, __float_as_int(biggest));
-}
-template <class K>
-DEVICE void send_max(unsigned char* sm, uint32_t base, uint32_t rank, int thread) {
-  const uint32_t bar = barrier_at<K>(base, SCALE_BAR), at = base + K::O_MAX + ((1 + rank) * PANEL + thread) * 4;
-  if (thread == 0) barrier_expect(bar, K::C * PANEL * 4);
-  if (thread < PANEL) {
-    const int biggest = reinterpret_cast<const int*>(sm + K::O_MAX)[thread];
-#pragma unroll
-    for (int r = 0; r < K::C; r++) send(map_address(at, r), biggest, map_address(bar, r));
   }
 }
 template <class K>
@@ -782,13 +756,6 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
     load_panel<K>(p, map, base_address, 0, 0, rank, me.thread);
     __syncthreads();
   }
-  if (me.thread < PANEL) reinterpret_cast<int*>(sm + K::O_MAX)[me.thread] = 0;
-  __syncthreads();
-  panel_max<K, K::THREADS>(p, sm, 0, rank, me.thread);
-  __syncthreads();
-  cluster_arrive();
-  cluster_wait();  // all barriers are ready
-  send_max<K>(sm, base_address, rank, me.thread);
   cluster_arrive();
 
   Scratch z;
@@ -818,17 +785,74 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
     // ---- load and scale
     Acc<K> acc;
     {
-      // T = [T1, -T1 S12 T2; 0, T2] of the last block while the new panel is on its way; pw holds [V1'V2; V2'V2]
+      int* column_max = reinterpret_cast<int*>(sm + K::O_TOP);
+      if (me.thread < PANEL) column_max[me.thread] = 0;
+      // T = [T1, -T1 S12 T2; 0, T2] of the last block: T1 and T2 while the new panel is on its way, T12 while the columns'
+      // largest entries are; pw holds [V1'V2; V2'V2]
       float *t1 = pwp, *t2 = pwp + SUB * LD_SHIFT, *t12 = z.x, *y = z.m;  // not where peers may send W of the first block already
-      if (me.thread < PANEL) reinterpret_cast<int*>(sm + K::O_MAX)[me.thread] = 0;
       if (staged && me.thread == 0) barrier_arrive(barrier_at<K>(base_address, A_BAR));
-      cluster_wait();
-      if (k > 0) {
-        if (me.thread < 128) {
-          const int half = me.warp >> 1;
-          form_t_32(half ? t2 : t1, half ? pw + SUB * LD_SHIFT : s1, tau + SUB * half, half ? t12 : y, me.thread & 63, 1 + half);
+      if (k > 0 && me.thread < 128) {
+        const int half = me.warp >> 1;
+        form_t_32(half ? t2 : t1, half ? pw + SUB * LD_SHIFT : s1, tau + SUB * half, half ? t12 : y, me.thread & 63, 1 + half);
+      }
+      if (staged) {  // on its way since the last pass
+        wait_for<K>(base_address, A_BAR, k & 1);
+        const int core = (2 * me.cg + (me.g >> 2)) ^ (2 * me.q);  // of 16 bytes, swizzled by the row's last three bits
+        const unsigned char* even = sm + opaque(me.group * 2048 + me.q * 256 + core * 16 + (me.g & 3) * 4);
+        const unsigned char* odd = sm + opaque(me.group * 2048 + me.q * 256 + 128 + (core ^ 1) * 16 + (me.g & 3) * 4);
+#pragma unroll
+        for (int pair = 0; pair < 2 * K::CHUNKS; pair++) {
+#pragma unroll
+          for (int r = 0; r < 4; r++) {
+            const int i = (pair & 1) * 8 + (r >> 1) * 4 + (r & 1);
+            const unsigned char* from = (r & 1 ? odd : even) + pair * 2 * K::COPY + (r >> 1) * 1024;
+            acc[pair >> 1][i] = *reinterpret_cast<const float*>(from);
+            acc[pair >> 1][i + 2] = *reinterpret_cast<const float*>(from + K::COPY);
+          }
         }
-        __syncthreads();
+      } else {
+        const int unit_ = rank * K::G + me.group;
+        const float* from = p.a + (size_t)(uint32_t)(block_index() / K::C) * (uint32_t)n * (uint32_t)n + (size_t)(uint32_t)opaque(unit_ * 16 + 4 * me.q) * (uint32_t)n + top + me.cg * 8 + me.g;
+        const int row0 = opaque(unit_ * 16 + 4 * me.q), ld = opaque(n);
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int i = 0; i < 16; i++) {
+            const int row = chunk_row<K>(c, i >> 2, 0) + (i & 1);
+            const int column = top + me.cg * 8 + me.g + SUB * (i >> 1 & 1);
+            acc[c][i] = (row0 + row < n && column < n) ? from[row * ld + SUB * (i >> 1 & 1)] : 0.f;
+          }
+        }
+      }
+MARK(21);
+      __syncthreads();
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float biggest = 0.f;
+#pragma unroll
+        for (int c = 0; c < K::CHUNKS; c++) {
+#pragma unroll
+          for (int i = 0; i < 16; i++)
+            if ((i >> 1 & 1) == half) biggest = fmaxf(biggest, fabsf(acc[c][i]));
+        }
+        biggest = fmaxf(biggest, __shfl_xor_sync(ALL, biggest, 1));
+        biggest = fmaxf(biggest, __shfl_xor_sync(ALL, biggest, 2));
+        if (me.q == 0) atomicMax(&column_max[me.cg * 8 + me.g + SUB * half], __float_as_int(biggest));
+      }
+      __syncthreads();
+      cluster_wait();
+      if (me.thread == 0) barrier_expect(barrier_at<K>(base_address, PANEL_BAR), K::C * 256);
+      if (me.thread < PANEL) {
+        const uint32_t at = base_address + K::O_TOP + 256 + (rank * PANEL + me.thread) * 4;
+#pragma unroll
+        for (int r = 0; r < K::C; r++) send(map_address(at, r), column_max[me.thread], map_address(barrier_at<K>(base_address, PANEL_BAR), r));
+      }
+      if (k > 0 && me.cg == copier<K>(rank) && me.lane == 0) {  // the stages have been read
+        bulk_store_wait();
+        load_slab<K>(p, base_address, k, 0, me.group);
+        if (k > 1) load_slab<K>(p, base_address, k, 1, me.group);
+      }
+      if (k > 0) {
         if (me.warp < 8) product_32(y, pw, t2, 1.f, me.warp, me.lane);
         __syncthreads();
         if (me.warp < 8) product_32(t12, t1, y, -1.f, me.warp, me.lane);
@@ -851,60 +875,30 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
         fence_async();
       }
 MARK(29);
-      wait_for<K>(base_address, SCALE_BAR, k & 1);
-      float scale[2];
+      wait_for<K>(base_address, PANEL_BAR, k & 1);
+      const int* all_max = reinterpret_cast<const int*>(sm + K::O_TOP + 256);
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         const int column = me.cg * 8 + me.g + SUB * half;
         int biggest = 0;
 #pragma unroll
-        for (int r = 0; r < K::C; r++) biggest = max(biggest, reinterpret_cast<const int*>(sm + K::O_MAX)[(1 + r) * PANEL + column]);
+        for (int r = 0; r < K::C; r++) biggest = max(biggest, all_max[r * PANEL + column]);
         int e = (biggest >> 23) - 127;
         e = biggest == 0 ? MAX_SCALE_LOG2 : max(e, -119);
-        scale[half] = power_of_two(MAX_SCALE_LOG2 - e);
+        const float scale = power_of_two(MAX_SCALE_LOG2 - e);
         if (me.group == 0 && me.q == 0) unscale[column] = power_of_two(e - MAX_SCALE_LOG2);
-      }
-      if (staged) {  // on its way since the last pass
-        wait_for<K>(base_address, A_BAR, k & 1);
-        const int core = (2 * me.cg + (me.g >> 2)) ^ (2 * me.q);  // of 16 bytes, swizzled by the row's last three bits
-        const unsigned char* even = sm + opaque(me.group * 2048 + me.q * 256 + core * 16 + (me.g & 3) * 4);
-        const unsigned char* odd = sm + opaque(me.group * 2048 + me.q * 256 + 128 + (core ^ 1) * 16 + (me.g & 3) * 4);
-#pragma unroll
-        for (int pair = 0; pair < 2 * K::CHUNKS; pair++) {
-#pragma unroll
-          for (int r = 0; r < 4; r++) {
-            const int i = (pair & 1) * 8 + (r >> 1) * 4 + (r & 1);
-            const unsigned char* from = (r & 1 ? odd : even) + pair * 2 * K::COPY + (r >> 1) * 1024;
-            acc[pair >> 1][i] = *reinterpret_cast<const float*>(from) * scale[0];
-            acc[pair >> 1][i + 2] = *reinterpret_cast<const float*>(from + K::COPY) * scale[1];
-          }
-        }
-      } else {
-        const int unit_ = rank * K::G + me.group;
-        const float* from = p.a + (size_t)(uint32_t)(block_index() / K::C) * (uint32_t)n * (uint32_t)n + (size_t)(uint32_t)opaque(unit_ * 16 + 4 * me.q) * (uint32_t)n + top + me.cg * 8 + me.g;
-        const int row0 = opaque(unit_ * 16 + 4 * me.q), ld = opaque(n);
 #pragma unroll
         for (int c = 0; c < K::CHUNKS; c++) {
 #pragma unroll
-          for (int i = 0; i < 16; i++) {
-            const int row = chunk_row<K>(c, i >> 2, 0) + (i & 1);
-            const int column = top + me.cg * 8 + me.g + SUB * (i >> 1 & 1);
-            acc[c][i] = (row0 + row < n && column < n) ? from[row * ld + SUB * (i >> 1 & 1)] * scale[i >> 1 & 1] : 0.f;
-          }
+          for (int i = 0; i < 16; i++)
+            if ((i >> 1 & 1) == half) acc[c][i] *= scale;
         }
       }
-MARK(21);
       __syncthreads();
-      if (k > 0 && me.cg == copier<K>(rank) && me.lane == 0) {  // the stages have been read
-        bulk_store_wait();
-        load_slab<K>(p, base_address, k, 0, me.group);
-        if (k > 1) load_slab<K>(p, base_address, k, 1, me.group);
-        if (me.group == 0) {
-          bulk_store(t_block(p, block_index(), k - 1), base_address + K::O_W, T_BYTES);
-          if (k == 1) bulk_store_wait();
-          else bulk_store_wait_read();  // T has left the place of W and W'
-          load_t<K>(p, base_address, 0);
-        }
+      if (k > 0 && copies_t<K>(me, rank)) {
+        bulk_store(t_block(p, block_index(), k - 1), base_address + K::O_W, T_BYTES);
+        if (k == 1) bulk_store_wait();
+        load_t<K>(p, base_address, 0);
       }
       cluster_arrive();
     }
@@ -916,17 +910,6 @@ MARK(0);
     }
     __syncthreads();
     // ---- the panel
-    if (top + PANEL < n) {  // the next one's rows of this CTA into L2
-      if (staged) {
-        if (me.lane == 0 && me.warp < 4 * K::CHUNKS)
-          panel_prefetch(map, top + PANEL + SUB * (me.warp & 1), (block_index() / K::C * (2 * K::CHUNKS) + (me.warp >> 1)) * K::UNITS + rank * K::G);
-      } else
-#pragma unroll 1
-        for (int i = me.thread; i < K::ROWS / K::C * 2; i += K::THREADS) {
-          const int chunk = i >> 5, row = (chunk / K::G * K::UNITS + rank * K::G + chunk % K::G) * 16 + (i >> 1 & 15);
-          if (row < n) prefetch_l2(p.a + ((size_t)(block_index() / K::C) * n + row) * n + min(top + PANEL + (i & 1) * 32, n - 1));
-        }
-    }
 #pragma unroll 1
     for (int s = 0; s < 2; s++) {
       int done = 0;
@@ -1051,7 +1034,7 @@ MARK(9);
           }
         }
 MARK(22);
-        wait_for<K>(base_address, PANEL_BAR, 0);
+        wait_for<K>(base_address, PANEL_BAR, k + 1 & 1);
         MARK(10);
         float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
         if (me.thread < 256) {
@@ -1088,7 +1071,20 @@ MARK(11);
             for (int t = 0; t < 2; t++) load_floats(from + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
           }
         }
-        else if (me.warp >= 4 && s == 0 && done == 0 && top + PANEL < n) panel_max<K, K::THREADS - 128>(p, sm, top + PANEL, rank, me.thread - 128);
+        else if (me.warp >= 4 && s == 0 && done == 0 && top + PANEL < n) {  // the next panel's rows of this CTA into L2
+          if (staged) {
+            if (me.lane == 0) {
+#pragma unroll 1
+              for (int i = me.warp - 4; i < 4 * K::CHUNKS; i += 4 * K::G - 4)
+                panel_prefetch(map, top + PANEL + SUB * (i & 1), (block_index() / K::C * (2 * K::CHUNKS) + (i >> 1)) * K::UNITS + rank * K::G);
+            }
+          } else
+#pragma unroll 1
+          for (int i = me.thread - 128; i < K::ROWS / K::C * 2; i += K::THREADS - 128) {
+            const int chunk = i >> 5, row = (chunk / K::G * K::UNITS + rank * K::G + chunk % K::G) * 16 + (i >> 1 & 15);
+            if (row < n) prefetch_l2(p.a + ((size_t)(block_index() / K::C) * n + row) * n + min(top + PANEL + (i & 1) * 32, n - 1));
+          }
+        }
 MARK(23);
         __syncthreads();
 MARK(24);
@@ -1098,7 +1094,6 @@ MARK(24);
           k = uniform(k), s = uniform(s), done = uniform(done);
         }
         locate();
-        if (s == 0 && done == 0 && top + PANEL < n) send_max<K>(sm, base_address, rank, me.thread);
         guard_and_top<K>(z, m_scale, unscale + SUB * s, done, me.thread);
 MARK(25);
         const int stop = uniform(*stop_at);
@@ -1215,8 +1210,8 @@ MARK(14);
 #pragma unroll
           for (int i = 0; i < 16; i++) w[i] = 0.f;
 #pragma unroll
-          for (int c = 0; c < K::CHUNKS; c++) {
-            if (c >= live) {
+          for (int c = K::CHUNKS - 1; c >= 0; c--) {
+            if (c == K::CHUNKS - 1 || c >= live) {
               uint32_t a[2][4];
 #pragma unroll
               for (int y = 0; y < 8; y++) a[y >> 2][(y & 1) + (y >> 1 & 1) * 2] = pack(acc[c][2 * y], acc[c][2 * y + 1]);
@@ -1236,16 +1231,16 @@ MARK(14);
         if (last && staged && top + PANEL < n) load_panel<K>(p, map, base_address, 0, top + PANEL, rank, me.thread);
         cluster_wait();
         if (me.thread == 0) barrier_expect(barrier_at<K>(base_address, PANEL_BAR), K::IN_PW);
+        float4 own;
         {
-          float4* partial = reinterpret_cast<float4*>(sm + K::O_PARTIAL) + me.thread;
-          float4 x = partial[0];
+          const float4* partial = reinterpret_cast<const float4*>(sm + K::O_PARTIAL) + me.thread;
+          own = partial[0];
 #pragma unroll
-          for (int u = 1; u < K::G; u++) add4(x, partial[u * 512]);
-          partial[0] = x;
+          for (int u = 1; u < K::G; u++) add4(own, partial[u * 512]);
 #pragma unroll
           for (int r = 1; r < K::C; r++) {
             const uint32_t peer = (rank + r) % K::C, at = base_address + K::O_INBOX + ((rank < peer ? rank : rank - 1) * 512 + me.thread) * 16;
-            send(map_address(at, peer), x, map_address(barrier_at<K>(base_address, PANEL_BAR), peer));
+            send(map_address(at, peer), own, map_address(barrier_at<K>(base_address, PANEL_BAR), peer));
           }
         }
 MARK(16);
@@ -1274,14 +1269,14 @@ MARK(16);
               p.h[((size_t)(block_index() / K::C) * n + first + local) * p.ld + row] = z.top[local * LD_TOP + row - first];
           }
         }
-        wait_for<K>(base_address, PANEL_BAR, 1);
+        wait_for<K>(base_address, PANEL_BAR, k & 1);
 MARK(17);
         {
           const float4* in = reinterpret_cast<const float4*>(sm + K::O_INBOX) + me.thread;
           float4 x = make_float4(0.f, 0.f, 0.f, 0.f);
 #pragma unroll
           for (int r = 0; r < K::C; r++)  // in the same order in every CTA: they must agree to the last bit
-            add4(x, r == (int)rank ? *reinterpret_cast<const float4*>(sm + K::O_PARTIAL + me.thread * 16) : in[(r < (int)rank ? r : r - 1) * 512]);
+            add4(x, r == (int)rank ? own : in[(r < (int)rank ? r : r - 1) * 512]);
           const int column = SUB * s + me.group * 8 + me.g, other = column ^ SUB, reflector = me.cg * 8 + 2 * me.q;
           *reinterpret_cast<float2*>(&pw[column * LD_SHIFT + reflector]) = make_float2(x.x, x.y);
           *reinterpret_cast<float2*>(&pw[other * LD_SHIFT + reflector]) = make_float2(x.z, x.w);
