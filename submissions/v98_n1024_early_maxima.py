@@ -15,7 +15,8 @@ Bound by   the two exchanges of each of the 120 block applications and the panel
 
 What is new against v97: the largest entries of the next panel's columns (for its scales) are found by warps that would wait
 for the recurrence, from L2, and exchanged long before they are needed; the panel is scaled as it is read. So T of the last
-block stands beside the panel's arrival, and nothing but reading follows that: one exchange a panel less on the chain.
+block stands beside the panel's arrival, and nothing but reading follows that: one exchange a panel less on the chain. Lost (3 % slower): the loads
+delay the recurrence, as all of an SM's loads and stores go through one queue.
 
 Guard. A pass over 32 columns stops before column j where its pivot cancelled (pivot < 1e-5 |p_j|^2) or where
 sum_k |p_k| |M_kj| > 100, both exact in every CTA; the columns before j are applied and a new pass starts with a new
