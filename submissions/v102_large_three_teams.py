@@ -1,6 +1,6 @@
 #!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
-"""v102 large: the recurrence by three teams (Cholesky, elimination, matrices), each with short code of its own; V^T leaves by the copy engine.
+"""v102 large: the recurrence by three teams (Cholesky, elimination, matrices), each with code of its own; V^T leaves by the copy engine (lost).
 
 Algorithm  two kernels side by side for the whole factorization: geqr2 (clusters; panel after panel of 64 columns: apply the panel before, then one
            64 x 64 Gram, one recurrence, V = P M, T) and larfb (workers on the other SMs: a list of updates)

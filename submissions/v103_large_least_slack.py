@@ -1,6 +1,6 @@
 #!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
-"""v103 large: the list of updates is ordered by slack: time until a column is due less what it still has to get.
+"""v103 large: the list of updates is ordered by slack: time until a column is due less what it still has to get (lost).
 
 Algorithm  two kernels side by side for the whole factorization: geqr2 (clusters; panel after panel of 64 columns: apply the panel before, then one
            64 x 64 Gram, one recurrence, V = P M, T) and larfb (workers on the other SMs: a list of updates)
