@@ -15,7 +15,7 @@ Result     see records/
 Bound by   one term: v87. Two terms: three times the products of larfb and twice its traffic, and V of a block cannot come
            before the block before it has left the place
 
-One source, compiled for one term and for two (FP16_TERMS), side by side. For one term the machine code is v87's but for
+One source, compiled for one term and for two (FP16_TERMS), side by side. For one term the source is v87's but for load_panel's range and
 the places of T1 and its neighbours. TWO_TERMS_TO = 1536 makes the file one of the FP32 class. What two terms add:
   V     its low term takes L's place in stage 1 once L is spent, and leaves for the workspace a sub-panel at a time
   larfb both stages hold one block, high terms in stage 0, low terms in stage 1; a warpgroup asks for the next block's
