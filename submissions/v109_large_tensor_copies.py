@@ -2833,7 +2833,7 @@ def _build():
         return None
     chip = "%d%d" % torch.cuda.get_device_capability()  # "a": the chip's own instructions
     try:
-        module = load_inline("qrkit_large_large_v109", cpp_sources=LARGE_BINDING, cuda_sources=LARGE_CUDA, functions=["geqrf_large", "side_by_side"],
+        module = load_inline("qrkit_large_v109", cpp_sources=LARGE_BINDING, cuda_sources=LARGE_CUDA, functions=["geqrf_large", "side_by_side"],
                              extra_cuda_cflags=["-O3", f"-gencode=arch=compute_{chip}a,code=sm_{chip}a"], verbose=False)
     except Exception as error:  # a build that fails must not fail the answers
         warnings.warn(f"extension not built, torch.geqrf serves every shape: {error}")
