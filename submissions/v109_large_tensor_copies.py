@@ -2443,11 +2443,13 @@ __device__ __forceinline__ void warpgroup_strip(const LarfbArgs &p, const StripM
       x[nt][1] = *(const float2 *)(c + odd + nt * 1024);
     }
     wg_wait();
+    UNROLL for (int nt = 0; nt < 8; nt++) // before the stage goes back: what is not used yet may not have been read yet
+      UNROLL for (int e = 0; e < 2; e++)
+        x[nt][e] = make_float2(fmaf(us0, d[4 * nt + e], x[nt][e].x), fmaf(us1, d[4 * nt + 2 + e], x[nt][e].y));
     done();
     float *to = dst + (size_t)(t * 64 + 2 * q) * n + column;
     UNROLL for (int nt = 0; nt < 8; nt++)
-      UNROLL for (int e = 0; e < 2; e++)
-        *(float2 *)(to + (size_t)(nt * 8 + e) * n) = make_float2(fmaf(us0, d[4 * nt + e], x[nt][e].x), fmaf(us1, d[4 * nt + 2 + e], x[nt][e].y));
+      UNROLL for (int e = 0; e < 2; e++) *(float2 *)(to + (size_t)(nt * 8 + e) * n) = x[nt][e];
   });
 }
 // A task: x = matrix | half << 16 (0, 1: 32 columns, 2: all 64, 3: S of a pair) | part << 18 | (parts - 1) << 21 | (K == 64) << 24; y =
