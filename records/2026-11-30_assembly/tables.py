@@ -37,8 +37,21 @@ EDITS: dict[str, list[tuple[str, str]]] = {
         ("DEVICE void bulk_store_commit() { asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\"); }\n", ""),
         ("    barrier_init(&s.full[0]);\n    barrier_init(&s.full[1]);\n",
          "    barrier_init(&s.full[0]);\n    fence_async();\n    barrier_init(&s.full[1]);\n    fence_async();\n"),
+        ("constexpr bool FP32_CLASS = true;\n", "constexpr bool FP32_CLASS = FP32;\n"),
         # a development argument
         ("#ifndef TWO_TERM_AT\n#define TWO_TERM_AT 5.5f\n#endif\n", "constexpr float TWO_TERM_AT = 5.5f;\n"),
+    ],
+    "large": [
+        # the class is the compiler's argument, as n512's is
+        ("constexpr int TERMS = 2;\n", "constexpr int TERMS = FP32 ? 2 : 1;\n"),
+        # strips by warpgroups always (FACTS folds the ifs)
+        ("WARPGROUPS ? 1 : 2) larfb", "1) larfb"),
+        ("LARFB_SMEM = WARPGROUPS ? StripSmem::BYTES : std::max(LarfbSmem<64>::BYTES, LarfbSmem<32>::BYTES);", "LARFB_SMEM = StripSmem::BYTES;"),
+        ("half = WARPGROUPS ? 2 : x.near[c];", "half = 2;"), ("x.near[c] += WARPGROUPS ? 2 : 1;", "x.near[c] += 2;"),
+        ("(q & 1) ? 1 : c - x.made <= urgent && !WARPGROUPS ? 0 : 2", "(q & 1) ? 1 : 2"),
+        ("WARPGROUPS ? is_near || c - x.made <= urgent : half < 2", "is_near || c - x.made <= urgent"),
+        ("return WARPGROUPS || n > 2048 ? 1 : 2;", "return 1;"),
+        ("constexpr bool WARPGROUPS = true; // strips of 64 columns by section 5b, one worker an SM\n", ""),
     ],
     "mid": [
         # two terms, n <= 1024: what is left to decide is in FACTS
@@ -98,7 +111,7 @@ static auto dispatch(int n, F f) {
 }
 
 # what is always so in a family's routes: `if`s on it are folded
-FACTS = {"mid": {"K::TERMS == 1": False, "K::TERMS == 2": True}}
+FACTS = {"mid": {"K::TERMS == 1": False, "K::TERMS == 2": True}, "large": {"WARPGROUPS": True}}
 
 # ---- host: the same for every family: geqrf_<family>(a) gives (H, tau)
 BINDING_EDITS: dict[str, list[tuple[str, str]]] = {
@@ -111,6 +124,15 @@ BINDING_EDITS: dict[str, list[tuple[str, str]]] = {
     "large": [
         ("std::vector<at::Tensor> geqrf_large(at::Tensor a, std::optional<at::Tensor> passes)", "std::tuple<at::Tensor, at::Tensor> geqrf_large(at::Tensor a)"),
         ("passes ? passes->data_ptr<int>() : nullptr", "nullptr"),
+        # from v100 on everything needs kernels side by side (the question also sets larfb's shared memory)
+        ("int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
+         " in the rest.\nstd::tuple<at::Tensor, at::Tensor> geqrf_large(",
+         "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
+         " in the rest.\nstatic std::tuple<at::Tensor, at::Tensor> factor("),
+        ("bool side_by_side() { return large::side_by_side(); }\n",
+         "std::optional<std::tuple<at::Tensor, at::Tensor>> geqrf_large(at::Tensor a) {\n  if (large::side_by_side()) return factor(a);\n"
+         "  TORCH_WARN_ONCE(\"large: two kernels do not run side by side here (some profilers see to that): torch.geqrf serves its shapes\");\n"
+         "  return {};\n}\n"),
     ],
 }
 
