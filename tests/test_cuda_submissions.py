@@ -85,6 +85,58 @@ def test_an_assembled_file_holds_its_families_sources_as_they_stand(path, tmp_pa
             assert cuda in (ROOT / "submissions" / f"{name}.py").read_text()
 
 
+class Built:
+    """Stands in for an extension: remembers what it was compiled with and what it was called for."""
+
+    def __init__(self, serves):
+        self.flags, self.calls, self.serves = {}, [], serves
+
+    def load_inline(self, name, *, cuda_sources, extra_cuda_cflags, **_):
+        family = name.split("_")[1]
+        self.flags[family] = extra_cuda_cflags
+        return type("Module", (), {f"geqrf_{family}": staticmethod(lambda a: self.serve(family, a))})
+
+    def serve(self, family, a):
+        self.calls.append(family)
+        return family if self.serves(family, a.shape[-1]) else None
+
+
+@pytest.mark.parametrize("path", [p for p in ASSEMBLED if "FP32_CLASS" in p.read_text()], ids=lambda p: p.stem)
+def test_an_assembled_file_is_built_with_its_terms_and_asks_small_first(path, monkeypatch):
+    built = Built(lambda family, n: family != "large" and (family != "small" or n <= 384))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    monkeypatch.setattr("torch.utils.cpp_extension.load_inline", built.load_inline)
+    module = load(path)
+    fp32 = path.stem.endswith("fp32_class")
+    assert all(f"-DFP32={int(fp32)}" in flags for flags in built.flags.values())
+    two_terms = {family for family, flags in built.flags.items() if "-DFP16_TERMS=2" in flags}
+    assert two_terms == ({"n1024"} if fp32 else {"mid"})
+    assert module.custom_kernel(torch.eye(32)[None]) == "small" and built.calls == ["small"]
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    built.calls.clear()
+    assert module.custom_kernel(torch.eye(600)[None]) == ("n1024" if fp32 else "mid")
+    assert built.calls[0] == "small", "who asks first gets None for what it does not take"
+    a = torch.eye(1600)[None]
+    h, _ = module.custom_kernel(a)  # large says None where kernels do not run side by side
+    assert built.calls[-1] == "large" and torch.equal(h, torch.geqrf(a)[0])
+
+
+@pytest.mark.parametrize("path", [p for p in ASSEMBLED if "FP32_CLASS" in p.read_text()], ids=lambda p: p.stem)
+def test_small_is_not_asked_first_where_the_table_gives_its_shapes_to_another(path, monkeypatch, tmp_path):
+    built = Built(lambda family, n: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    monkeypatch.setattr("torch.utils.cpp_extension.load_inline", built.load_inline)
+    changed, text = tmp_path / path.name, path.read_text()
+    row = next(line for line in text.splitlines() if line.startswith("    (512, None, 1, "))
+    assert text.count('"n512": (385, 512)') == 1 and row
+    changed.write_text(text.replace('"n512": (385, 512)', '"n512": (1, 512)')
+                       .replace("ROUTES = (\n", f"ROUTES = (\n{row.replace('512', '300', 1)}\n"))
+    module = load(changed)
+    assert module.route(1, 200) == "n512" and module.first is module.nothing
+
+
 NEWEST = [max(p for p in ASSEMBLED if p.stem.endswith(kind)) for kind in ("all_shapes", "fp32_class")
           if any(p.stem.endswith(kind) for p in ASSEMBLED)]
 

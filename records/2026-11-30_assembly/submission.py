@@ -113,7 +113,7 @@ def route(batch: int, n: int) -> str:
     able = [family for family, (least, most) in LIMITS.items() if least <= n <= most] if batch else []
     rows = (BACKENDS[name] for n_max, batch_max, multiple, name in ROUTES if (n_max is None or n <= n_max)
             and (batch_max is None or batch <= batch_max) and n % multiple == 0)
-    return next((family for family in (*rows, *able) if family in able), "")
+    return next((family for family in (*rows, *able) if family in able or not family), "")
 
 
 @functools.cache

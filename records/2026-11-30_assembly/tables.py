@@ -125,8 +125,10 @@ BINDING_EDITS: dict[str, list[tuple[str, str]]] = {
         ("std::vector<at::Tensor> geqrf_large(at::Tensor a, std::optional<at::Tensor> passes)", "std::tuple<at::Tensor, at::Tensor> geqrf_large(at::Tensor a)"),
         ("passes ? passes->data_ptr<int>() : nullptr", "nullptr"),
         # from v100 on everything needs kernels side by side (the question also sets larfb's shared memory)
-        ("int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
+        ("bool side_by_side(); Sizes sizes(int n, int batch); const char* run(const float*, float*, float*, void*, void*, void*, "
+         "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
          " in the rest.\nstd::tuple<at::Tensor, at::Tensor> geqrf_large(",
+         "bool side_by_side(); Sizes sizes(int n, int batch); const char* run(const float*, float*, float*, void*, void*, void*, "
          "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
          " in the rest.\nstatic std::tuple<at::Tensor, at::Tensor> factor("),
         ("bool side_by_side() { return large::side_by_side(); }\n",
