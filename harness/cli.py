@@ -8,8 +8,8 @@ import sys
 from harness.errors import EXIT_CANNOT_RUN, EXIT_USAGE, UserError
 
 # In the order of --help. Importing one of these must not import torch: --help and lint answer at once.
-MODULES = ("check", "timing", "compare", "report", "profiling", "record", "history", "roofline", "popcorn", "tune",
-           "research", "selftest")
+MODULES = ("check", "timing", "compare", "report", "profiling", "record", "history", "roofline", "popcorn", "assemble",
+           "tune", "research", "selftest")
 
 
 def parser() -> argparse.ArgumentParser:

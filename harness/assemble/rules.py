@@ -1,0 +1,131 @@
+"""Where the families' files and the prelude say the same in different words, and what no route reaches. See adapt.py.
+
+A rule that finds nothing to do is reported by `scripts/assemble --notes` and can go; a `needed` one is an error.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    """An exact replacement. needed: why the file would be wrong without it."""
+    old: str
+    new: str
+    needed: str = ""
+
+
+# a family's name for what the prelude calls otherwise
+RENAMES: dict[str, dict[str, str]] = {
+    "small": {"rcp": "reciprocal", "rsq": "reciprocal_sqrt", "send": "send_step", "store_async": "send",
+              "expect_bytes": "barrier_expect"},
+    "n512": {"pack_half2": "pack", "bits_float": "__uint_as_float", "float_bits": "__float_as_uint", "mma_fp16": "mma",
+             "bar_sync": "named_join", "fence_async": "fence_async_shared", "fence_all": "fence_async",
+             "prefetch_line": "prefetch_l2", "first_lane": "uniform", "barrier_wait": "barrier_wait<false>"},
+    "n1024": {"split_fp16": "split", "mma_fp16": "mma"},
+    "large": {"fast_rcp": "reciprocal", "fast_rsqrt": "reciprocal_sqrt", "smem_addr": "shared_address",
+              "transpose8": "transpose_8x8", "ldsm4": "load_matrix", "ldsm4t": "load_matrix_transposed",
+              "map_rank": "map_address", "mbar_init": "barrier_init", "mbar_expect": "barrier_expect",
+              "mbar_wait": "barrier_wait", "st_async": "send"},
+}
+
+EDITS: dict[str, tuple[Edit, ...]] = {
+    "small": (
+        # two teams: only above n = 384, which n512 serves
+        Edit("""  r = plan(args.n, 4);
+  const bool four = r.window >= 2;  // else C of four teams leaves no room for two blocks, the least that works
+  if (!four) r = plan(args.n, 2);
+""", """  r = plan(args.n, 4);  // leaves room for two blocks, the least that works, up to n = 384
+"""),
+        Edit("  if (!four) return launch_teams<2, true, 1>(args, batch, r.bytes);\n", ""),
+    ),
+    "n512": (
+        # the prelude's bulk_store commits, and its barrier_init is no fence
+        Edit("      bulk_store_commit();\n", ""),
+        Edit('DEVICE void bulk_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }\n', ""),
+        Edit("    barrier_init(&s.full[0]);\n    barrier_init(&s.full[1]);\n",
+             "    barrier_init(&s.full[0]);\n    fence_async();\n    barrier_init(&s.full[1]);\n    fence_async();\n"),
+        Edit("constexpr bool FP32_CLASS = true;\n", "constexpr bool FP32_CLASS = FP32;\n"),
+        # a development argument
+        Edit("#ifndef TWO_TERM_AT\n#define TWO_TERM_AT 5.5f\n#endif\n", "constexpr float TWO_TERM_AT = 5.5f;\n"),
+    ),
+    "large": (
+        Edit("constexpr int TERMS = 2;\n", "constexpr int TERMS = FP32 ? 2 : 1;\n", "the class is the build's argument"),
+        # strips by warpgroups always (FACTS folds the ifs)
+        Edit("WARPGROUPS ? 1 : 2) larfb", "1) larfb"),
+        Edit("LARFB_SMEM = WARPGROUPS ? StripSmem::BYTES : std::max(LarfbSmem<64>::BYTES, LarfbSmem<32>::BYTES);",
+             "LARFB_SMEM = StripSmem::BYTES;"),
+        Edit("half = WARPGROUPS ? 2 : x.near[c];", "half = 2;"),
+        Edit("x.near[c] += WARPGROUPS ? 2 : 1;", "x.near[c] += 2;"),
+        Edit("(q & 1) ? 1 : c - x.made <= urgent && !WARPGROUPS ? 0 : 2", "(q & 1) ? 1 : 2"),
+        Edit("WARPGROUPS ? is_near || c - x.made <= urgent : half < 2", "is_near || c - x.made <= urgent"),
+        Edit("return WARPGROUPS || n > 2048 ? 1 : 2;", "return 1;"),
+        Edit("constexpr bool WARPGROUPS = true; // strips of 64 columns by section 5b, one worker an SM\n", ""),
+    ),
+}
+
+# what is always so in a family's routes: `if`s on it are folded
+FACTS: dict[str, dict[str, bool]] = {"large": {"WARPGROUPS": True}}
+
+# host: every family's binding defines geqrf_<family>(a) -> (H, tau)
+BINDING_EDITS: dict[str, tuple[Edit, ...]] = {
+    "small": (Edit("1 <= n <= 512; None", "1 <= n <= 384; None"), Edit("n < 1 || n > 512 ||", "n < 1 || n > 384 ||")),
+    "n512": (
+        Edit("std::vector<torch::Tensor> n512_geqrf(", "std::tuple<torch::Tensor, torch::Tensor> geqrf_n512("),
+        Edit("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"geqrf\", &n512_geqrf); }\n", ""),
+    ),
+    "large": (
+        Edit("std::vector<at::Tensor> geqrf_large(at::Tensor a, std::optional<at::Tensor> passes)",
+             "std::tuple<at::Tensor, at::Tensor> geqrf_large(at::Tensor a)"),
+        Edit("passes ? passes->data_ptr<int>() : nullptr", "nullptr"),
+        Edit("bool side_by_side(); Sizes sizes(int n, int batch); const char* run(const float*, float*, float*, void*, void*, void*, "
+             "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
+             " in the rest.\nstd::tuple<at::Tensor, at::Tensor> geqrf_large(",
+             "bool side_by_side(); Sizes sizes(int n, int batch); const char* run(const float*, float*, float*, void*, void*, void*, "
+             "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
+             " in the rest.\nstatic std::tuple<at::Tensor, at::Tensor> factor("),
+        Edit("bool side_by_side() { return large::side_by_side(); }\n",
+             "std::optional<std::tuple<at::Tensor, at::Tensor>> geqrf_large(at::Tensor a) {\n  if (large::side_by_side()) return factor(a);\n"
+             "  TORCH_WARN_ONCE(\"large: two kernels do not run side by side here (some profilers see to that): torch.geqrf serves its shapes\");\n"
+             "  return {};\n}\n", "the question also gives larfb its shared memory, and where the answer is no torch.geqrf serves"),
+    ),
+}
+
+# asm statements that are calls of the prelude
+FORMS = (
+    (r'asm volatile\("fence\.mbarrier_init\.release\.cluster;" ::: "memory"\);', "barrier_init_fence();"),
+    (r'asm volatile\("griddepcontrol\.wait;"\s*::\s*:\s*:\s*"memory"\);', "grid_wait();"),
+    (r'asm volatile\("griddepcontrol\.launch_dependents;"(?:\s*:::\s*"memory")?\);', "grid_release_next();"),
+    (r'asm volatile\("griddepcontrol\.wait;\\ngriddepcontrol\.launch_dependents;" ::: "memory"\);', "grid_wait(); grid_release_next();"),
+    (r'asm volatile\("prefetch\.global\.L2 \[%0\];" ::"l"\((.+?)\)\);', r"prefetch_l2(\1);"),
+)
+
+# a family's own helper under a name of the prelude's, because the machine code is better (or at least another) with it
+OWN = {
+    "small barrier_wait": "a barrier is waited for once, and parity 0 as an immediate is not a register",
+}
+
+# definitions that read differently from the prelude's but whose kernels came out the same (--prove)
+EQUIVALENT = frozenset("""
+small split 6440ebd8
+small mma eb8b5494
+small barrier_init f20aa813
+n512 pack 36fe9981
+n512 mma 5cfb7b1c
+n512 store_matrix 920c9986
+n512 named_join 05dc6f63
+n512 barrier_init df15e967
+n512 bulk_store f0aeee48
+n512 prefetch_l2 7066a329
+n512 split 42ea7dbf
+n512 load_matrix ae24765d
+n512 load_matrix_transposed 3d4ed02e
+n1024 mma 5cfb7b1c
+n1024 #if cbfa2695
+n1024 map_address 27e9091e
+large map_address 27e9091e
+n512 barrier_wait a6d616b7
+n1024 barrier_wait f961cf04
+n1024 barrier_init 36b2c354
+large barrier_init 8be5050c
+large barrier_wait 9f082598
+""".strip().splitlines())

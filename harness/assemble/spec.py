@@ -1,0 +1,47 @@
+"""What the assembled submissions are made of. For new ones: edit the two entries below, run `scripts/assemble`.
+
+A family's file holds one CUDA string and one binding. Ranges do not overlap; they become LIMITS and, in this order,
+ROUTES.
+header.txt has the docstrings' words, host.txt the Python around the sources; both fill in what stands here.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Family:
+    file: str  # the submission that it comes from
+    least: int
+    most: int  # n from and to
+    flags: tuple[str, ...] = ()  # for nvcc
+    of: str = ""  # built from this other family's source
+
+
+@dataclass(frozen=True)
+class Assembled:
+    file: str
+    parent: str
+    fp32: int  # every source is built with -DFP32=...
+    families: dict[str, Family]  # in the order of the file
+    first: str = "small"  # is asked before the table: at n = 32 the host is the clock
+
+    @property
+    def name(self) -> str:
+        return self.file.split("_")[0]
+
+
+ALL_SHAPES = Assembled("v55_all_shapes", parent="v54_all_shapes", fp32=0, families={
+    "small": Family("v93_small_one_column_code", 1, 384),
+    "n512": Family("v85_n512_no_local_memory", 385, 512),
+    "mid": Family("v110_n1024_terms_of_v99", 513, 999, flags=("-DFP16_TERMS=2",), of="n1024"),
+    "n1024": Family("v110_n1024_terms_of_v99", 1000, 1536),
+    "large": Family("v109_large_tensor_copies", 1537, 4096),
+})
+FP32_CLASS = Assembled("v56_fp32_class", parent="v55_all_shapes", fp32=1, families={
+    "small": Family("v93_small_one_column_code", 1, 384),
+    "n512": Family("v107_n512_fp32_chunks", 385, 512),
+    "n1024": Family("v110_n1024_terms_of_v99", 513, 1536, flags=("-DFP16_TERMS=2",)),
+    "large": Family("v109_large_tensor_copies", 1537, 4096),
+})
+FILES = {"all_shapes": ALL_SHAPES, "fp32_class": FP32_CLASS}
