@@ -39,7 +39,7 @@ FAILS = {
     "changes its input": ("h, t = torch.geqrf(a); a.zero_(); return h, t", "wrong", "changes its input"),
     "dies": ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "died", "killed by SIGSEGV"),
     "exits": ("import os; os._exit(3)", "died", "exit status 3"),
-    "hangs": ("import time; time.sleep(60)", "timeout", "no answer within 6 s"),
+    "hangs": ("import time; time.sleep(60)", "timeout", "no answer within 12 s"),
     "out of memory": ("raise MemoryError", "oom", "memory"),
     "writes to the channel": ("import os, sys; os.write(int(sys.argv[1]), b'\\0\\0\\0\\2{}'); return torch.geqrf(a)",
                               "infra", "channel was written to"),
@@ -50,7 +50,8 @@ FAILS = {
 def test_a_failure_costs_its_case_alone(submission, name):
     body, status, text = FAILS[name]
     path = submission("bad", f"if a.shape[-1] == 9:\n    {body}\nreturn torch.geqrf(a)")
-    first, bad, last = verdicts(path, case(), case(n=9, index=1), case(n=7, index=2), limit_s=6)
+    limit = 12 if name == "hangs" else 60  # the right answers beside it have time on a busy machine
+    first, bad, last = verdicts(path, case(), case(n=9, index=1), case(n=7, index=2), limit_s=limit)
     assert (first[0], last[0]) == ("pass", "pass"), (first, last)
     assert bad[0] == status and text in bad[1]
 
