@@ -77,7 +77,7 @@ int geqrf_small(int a) { kernel<<<1, 1>>>(0); return a; }
 
 @pytest.mark.parametrize("source, says", [
     (family("int x;", "int launch();"), "small: the binding of its file defines no geqrf_small"),
-    (family("int rcp(); int reciprocal();"), "small: rcp becomes reciprocal, a name that its file uses already"),
+    (family("int remote(); int map_address();"), "small: remote becomes map_address, a name that its file uses"),
     (family("namespace a {\nint f( {\n"), "small: its CUDA cannot be taken apart")])
 def test_a_family_s_fault_is_named(source, says):
     with pytest.raises(UserError, match=re.escape(says)):
@@ -88,7 +88,8 @@ def test_an_edit_that_is_needed_is_missed(monkeypatch):
     monkeypatch.setitem(rules.EDITS, "small", (rules.Edit("TERMS = 2;", "TERMS = FP32 + 1;", "the class"),))
 
     def made(terms):
-        return adapt.adapt("small", family(f"const int TERMS = {terms};\nint geqrf_small();"), PRELUDE)
+        cuda = f"const int TERMS = {terms};\nint geqrf_small() {{ return TERMS; }}"
+        return adapt.adapt("small", family(cuda), PRELUDE)
     assert "FP32 + 1;" in made("2").cuda
     assert "FP32 + 1;" in made("FP32 + 1").cuda, "the file says so itself"
     with pytest.raises(UserError, match=r"small: its file has neither 'TERMS = 2;' nor what replaces it: the class"):
@@ -116,7 +117,17 @@ def test_canonical_looks_through_names_and_layout():
     ("if (A) f();\nelse g();\n", {"A": False}, "g();\n"),
     ("if (A && b) f();\n", {"A": True}, "if (b) f();\n"),
     ("if (A && b) f();\ng();\n", {"A": False}, "g();\n"),
-    ("if (!A) f();\n", {"A": True}, "if (!A) f();\n")])
+    ("if (!A) f();\ng();\n", {"A": True}, "g();\n"),
+    ("if (x && (A || b) && c) f();\n", {"A": True}, "if (x && c) f();\n"),
+    ("if (x && !A) f();\nelse if (y) g();\n", {"A": True}, "if (y) g();\n"),
+    ("x = A ? f(1, 2) : g;\n", {"A": True}, "x = f(1, 2);\n"),
+    ("f(A ? b ? 1 : 2 : 3, 4);\n", {"A": False}, "f(3, 4);\n"),
+    ("x = 2 * (A ? y : 1);\n", {"A": True}, "x = 2 * y;\n"),
+    ("x = B == A ? 1 : 2;\n", {"A": True}, "x = B == A ? 1 : 2;\n"),
+    ("x = A && y;\n", {"A": True}, "x = y;\n"), ("x = A || y;\n", {"A": False}, "x = y;\n"),
+    ("{ int h; if (A) { int x; f(x); } }\n", {"A": True}, "{ int h; int x; f(x); }\n"),
+    ("{ int x; if (A) { int x; f(x); } }\n", {"A": True}, "{ int x; { int x; f(x); } }\n"),
+    ("x = y < A && z; // if (A) so\n", {"A": True}, "x = y < A && z; // if (A) so\n")])
 def test_fold(text, facts, left):
     assert adapt.fold(text, facts) == left
 

@@ -1,8 +1,8 @@
 """scripts/assemble: the all-shapes submission and the one of the FP32 class, put together from the families' own files.
 
 spec.py says of what (edit that); header.txt and host.txt hold the words, prelude.cuh what all families share, rules.py
-where a family says the same in other words. adapt.py takes that out of a family's source, page.py writes the file,
-prove.py compares machine code, cxx.py reads CUDA.
+where a family says the same in other words. adapt.py takes that out of a family's source, page.py writes the file;
+prove.py compares machine code, duplicates.py finds what else could stand once, cxx.py reads CUDA.
 """
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def register(verbs: Any) -> None:
                    help="rules with nothing to do, what is unused, what hides the prelude's")
     p.add_argument("--prove", nargs="*", metavar="FAMILY",
                    help="compile these families (none named: all) before and after, compare machine code (minutes)")
+    p.add_argument("--duplicates", action="store_true", help="only say what two families define alike")
     p.set_defaults(run=_assemble)
 
 
@@ -43,7 +44,12 @@ def _assemble(args: argparse.Namespace) -> int:
     unknown = set(args.prove or ()) - {family for file in spec.FILES.values() for family in file.families}
     if unknown:
         raise UserError(f"--prove: no family is called {', '.join(sorted(unknown))}", "scripts/assemble --help")
+    if args.duplicates:
+        from harness.assemble.duplicates import duplicates
+        print("\n".join(duplicates()))
+        return EXIT_OK
     folder = args.out or ROOT / "submissions"
+    folder.mkdir(parents=True, exist_ok=True)
     built = {kind: page.build(kind) for kind in spec.FILES}
     if args.notes:
         print("\n".join(dict.fromkeys(note for b in built.values() for note in b.notes)))

@@ -81,6 +81,34 @@ def name_of(text: str) -> str:
     raise ValueError(f"no name in: {text[:200]}")
 
 
+def bodies(text: str) -> set[str]:
+    """Names of functions that have a body here, members too, and of structs."""
+    words = [t for _, t in tokens(text)]
+    out, open_ = set(), list[int]()
+    for i, word in enumerate(words):
+        if word == "struct":
+            out.add(words[i + 1])
+        elif word == "(":
+            open_.append(i)
+        elif word == ")" and open_:
+            start = open_.pop()
+            if words[i + 1:i + 2] == ["{"] or words[i + 1:i + 3] == ["const", "{"]:
+                out.add(words[start - 1])
+    return out
+
+
+def declared(body: str) -> set[str]:
+    """Names that a block's own statements may declare (those of blocks inside it are not)."""
+    words, out, depth, comma = tokens(body), set[str](), 0, False
+    for i, (kind, word) in enumerate(words[:-1]):
+        depth += (word in "({[") - (word in ")}]")
+        if depth == 0 and kind == "id" and i and (comma or words[i - 1][0] == "id" or words[i - 1][1] in "*&>") and (
+                words[i + 1][1] in "=[;,({"):
+            out.add(word)
+        comma = depth == 0 and word == ","
+    return out
+
+
 # ---------------------------------------------------------------- splitting and joining
 
 def parts(text: str) -> list[Part]:
@@ -261,15 +289,15 @@ def canonical(text: str, known: frozenset[str] = frozenset()) -> str:
     return " ".join(out)
 
 
-def rename(text: str, names: dict[str, str]) -> str:
-    """Names token by token: not in strings, not behind . or ->; in comments too."""
+def rename(text: str, names: dict[str, str], comments: bool = True) -> str:
+    """Names token by token: not in strings, not behind . or ->; in comments where it is no English word."""
     out, before = [], ""
     for m in TOKEN.finditer(text):
         t = m.group()
         if m.lastgroup == "id" and before not in (".", "->"):
             out.append(names.get(t, t))
-        elif m.lastgroup == "comment":
-            out.append(re.sub(r"\b[A-Za-z_]\w*\b", lambda w: names.get(w.group(), w.group()).split("<")[0], t))
+        elif m.lastgroup == "comment" and comments:
+            out.append(re.sub(r"\b([A-Za-z_]\w*[_\d]\w*\b|[A-Za-z]+\b(?=\())", lambda w: names.get(w[0], w[0]), t))
         else:
             out.append(t)
         if m.lastgroup not in ("space", "comment"):

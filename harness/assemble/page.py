@@ -5,11 +5,13 @@ up to [both]. @...@ is filled in from spec.py: @name@, @n512.to@, @mid.from@, @l
 """
 from __future__ import annotations
 
+import functools
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.assemble import adapt, cxx, spec
+from harness.assemble import adapt, cxx, rules, spec
 from harness.errors import EXIT_WRONG, UserError
 
 HERE = Path(__file__).parent
@@ -18,27 +20,53 @@ RESULT = re.compile(r"(?m)^Result     .*$")  # comes from a record: ./kit record
 
 @dataclass
 class Built:
-    """One submission: its text, what was given to nvcc for each source, what adapt.py has to say."""
+    """One submission: its text, each family's own part, what nvcc gets for it, what adapt.py has to say."""
     text: str
+    families: dict[str, str]
     sources: dict[str, str]
     notes: list[str]
 
 
+@functools.cache
 def build(kind: str) -> Built:
     file = spec.FILES[kind]
     prelude_text = adapt.PRELUDE.read_text(encoding="utf-8").strip("\n") + "\n"
     prelude = cxx.parts(prelude_text)
-    adapted = {family: adapt.adapt(family, adapt.read_source(family, x.file), prelude)
+    adapted = {family: adapt.adapt(family, adapt.read_source(family, x.file), prelude,
+                                     {"FP32": file.fp32} | rules.FACTS.get(kind, {}).get(family, {}))
                for family, x in file.families.items() if not x.of}
+    for family, a in adapted.items():
+        a.cuda = contents(family, a.cuda) + a.cuda
     line = "\n# " + "-" * 64 + " "
+    roots = {i for a in adapted.values() for i in cxx.identifiers(a.cuda)}
+    prelude_text = cxx.join(adapt.used_only(prelude, roots)[0]).strip("\n") + "\n"
     header = _words("header.txt", kind).rstrip("\n") + "\n"
     out = f'{header}{line}what all families share\n\nPRELUDE = r"""\n{prelude_text}"""\n'
     for family, a in adapted.items():
         name = family.upper()
         out += f'{line}{family}: {_number(file.families[family])}\n\n{name}_CUDA = PRELUDE + r"""\n{a.cuda}"""\n\n'
         out += f'{name}_BINDING = r"""\n{a.binding}"""\n'
-    return Built(out + "\n" + _words("host.txt", kind), {f: f"\n{prelude_text}\n{a.cuda}" for f, a in adapted.items()},
+    return Built(out + "\n" + _words("host.txt", kind), {f: a.cuda for f, a in adapted.items()},
+                 {f: f"\n{prelude_text}\n{a.cuda}" for f, a in adapted.items()},
                  [n for a in adapted.values() for n in a.notes])
+
+
+def contents(family: str, cuda: str) -> str:
+    """contents.txt's lines for a family, as a comment."""
+    found = re.search(rf"(?ms)^\[{family}\]\n(.*?)(?:\n\n|\Z)", (HERE / "contents.txt").read_text(encoding="utf-8"))
+    if not found:
+        raise UserError(f"{family}: harness/assemble/contents.txt has no [{family}]", exit_code=EXIT_WRONG)
+    have, lines = cxx.bodies(cuda), list[str]()
+    for line in found[1].split("\n"):
+        head, rest = line[:7], line[7:]
+        rest = re.sub(r"`(\w+)\?`(, |; )?", lambda m: m[0] if m[1] in have else "", rest)
+        for name in re.findall(r"`(\w+)`", rest):
+            if name not in have:
+                raise UserError(f"{family}: contents.txt names `{name}`, which its source does not define",
+                                "mend its lines in harness/assemble/contents.txt", EXIT_WRONG)
+        words = re.sub(r"`(\w+)\??`", r"\1", rest).strip().rstrip(";")
+        lines += textwrap.wrap(words, 120, initial_indent=f"//   {head}", subsequent_indent=f"//   {' ' * len(head)}")
+    return "// CONTENTS\n" + "\n".join(lines) + "\n//\n"
 
 
 def _number(family: spec.Family) -> str:
@@ -66,7 +94,7 @@ def _words(name: str, kind: str) -> str:
 def _values(kind: str) -> dict[str, str]:
     file = spec.FILES[kind]
     own = {f: x for f, x in file.families.items() if not x.of}  # with a source of their own
-    values = {"name": file.name, "file": file.file, "parent": file.parent, "fp32": str(file.fp32), "first": file.first}
+    values = {"name": file.name, "file": file.file, "parent": file.parent, "first": file.first}
     for other, x in spec.FILES.items():
         values |= {other: x.name, f"{other}_file": x.file}
         values |= {f"{other}.{f}.v": _number(y) for f, y in x.families.items()}

@@ -12,12 +12,14 @@
 //
 // BARRIERS. Within a warp's neighbours: named barriers (bar.sync, 15 of them), on which a producer arrives without waiting.
 // For what arrives by itself (bulk copies, stores from another CTA of the cluster): mbarriers, which count bytes; a wait
-// names the parity of the phase it waits for. Within a CTA an mbarrier's wait acquires at the CTA's scope, for a peer's
-// stores at the cluster's: CLUSTER says which. There are no fences of the whole GPU on any chain.
+// names the parity of the phase it waits for. All of them are the light forms: a release or an acquire at the cluster's scope
+// is a fence of the whole GPU (MEMBAR.GPU, CCTL.IVALL), and so is a proxy fence without a state space. What they guard is in
+// shared memory, where a peer's stores are when its bytes are counted, or is read from L2.
 //
 // FEW INSTRUCTIONS. What bounds a panel is a serial chain that few warps run once: code is fetched as slowly as it is
 // executed. Hence ROLL on the serial loops, and rank-4 steps in them; UNROLL only where registers are indexed.
 #include <cstdint>
+#include <cuda.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <type_traits>
@@ -82,6 +84,16 @@ DEVICE uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_
 // A place in shared memory is named by its address or by a pointer: Place is either
 DEVICE uint32_t address(uint32_t a) { return a; }
 DEVICE uint32_t address(const void* p) { return shared_address(p); }
+template <class Place>
+DEVICE float4 load_float4(Place a) {
+  float4 x;
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3},[%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(address(a)) : "memory");
+  return x;
+}
+template <class Place>
+DEVICE void store_float4(Place a, float x, float y, float z, float w) {
+  asm volatile("st.shared.v4.f32 [%0],{%1,%2,%3,%4};" ::"r"(address(a)), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+}
 DEVICE void load_matrix(uint32_t (&r)[4], uint32_t a) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(a) : "memory");
@@ -126,14 +138,14 @@ template <int PENDING = 0>
 DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
 // d += A B: A 64 x 16 from registers (a warp holds 16 rows), B 16 x 32 (or 64) from shared memory; B's cores are
 // [n][k] where K_MAJOR, else [k][n].
+#define PLACES4(x, i) "+f"(x[i]), "+f"(x[i + 1]), "+f"(x[i + 2]), "+f"(x[i + 3])
+#define PLACES16(x, i) PLACES4(x, i), PLACES4(x, i + 4), PLACES4(x, i + 8), PLACES4(x, i + 12)
 template <bool K_MAJOR>
 DEVICE void wgmma(float (&d)[16], const uint32_t (&a)[4], uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15},{%16,%17,%18,%19},%20,1,1,1,%21;"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),
-        "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(K_MAJOR ? 0 : 1));
+      : PLACES16(d, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(K_MAJOR ? 0 : 1));
 }
 template <bool K_MAJOR>
 DEVICE void wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b) {
@@ -141,11 +153,16 @@ DEVICE void wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b) {
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"
       "%30,%31},{%32,%33,%34,%35},%36,1,1,1,%37;"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),
-        "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),
-        "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
-        "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(K_MAJOR ? 0 : 1));
+      : PLACES16(d, 0), PLACES16(d, 16) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(K_MAJOR ? 0 : 1));
+}
+// d += A B, B [k][n] with n = 32 or 64 rows: one chunk of the accumulators for every 32
+DEVICE void wgmma_rows(const uint32_t (&a)[4], uint64_t b, float (&x0)[16]) { wgmma<false>(x0, a, b); }
+DEVICE void wgmma_rows(const uint32_t (&a)[4], uint64_t b, float (&x0)[16], float (&x1)[16]) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"
+      "%30,%31},{%32,%33,%34,%35},%36,1,1,1,1;"
+      : PLACES16(x0, 0), PLACES16(x1, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #else
 // Chips without wgmma: the same product tile by tile with ldmatrix and mma.sync, from the same descriptor.
@@ -166,6 +183,10 @@ DEVICE void wgmma(float (&d)[SIZE], const uint32_t (&a)[4], uint64_t b) {
     UNROLL for (int u = 0; u < 2; u++) mma(reinterpret_cast<float(&)[4]>(d[(t + u) * 4]), a, r[2 * u], r[2 * u + 1]);
   }
 }
+template <class... X>
+DEVICE void wgmma_rows(const uint32_t (&a)[4], uint64_t b, X&... x) {
+  ((wgmma<false>(x, a, b), b += 4096 >> 4), ...);
+}
 #endif
 // The same for accumulators that are kept by tiles of 8 columns: the first 4 or 8 of them from `d` on
 template <bool K_MAJOR, int TILES>
@@ -182,6 +203,12 @@ template <class Place>
 DEVICE void barrier_init(Place bar) {
   asm volatile("mbarrier.init.shared.b64 [%0],1;" ::"r"(address(bar)) : "memory");
 }
+// the same for copies that this thread starts
+template <class Place>
+DEVICE void barrier_init_for_copies(Place bar) {
+  barrier_init(bar);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 template <class Place>
 DEVICE void barrier_init(Place bar, uint32_t count) {
   asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(address(bar)), "r"(count) : "memory");
@@ -196,38 +223,46 @@ DEVICE void barrier_expect(Place bar, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _,[%0],%1;" ::"r"(address(bar)), "r"(bytes) : "memory");
 }
 // until the phase of this parity is complete
-template <bool CLUSTER = true, class Place>
+template <class Place>
 DEVICE void barrier_wait(Place bar, uint32_t parity) {
   uint32_t done = 0;
-  while (!done) {
-    if (CLUSTER)
-      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p,[%1],%2; selp.u32 %0,1,0,p;}"
-                   : "=r"(done) : "r"(address(bar)), "r"(parity) : "memory");
-    else
-      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p,[%1],%2; selp.u32 %0,1,0,p;}"
-                   : "=r"(done) : "r"(address(bar)), "r"(parity) : "memory");
-  }
+  while (!done)
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p,[%1],%2; selp.u32 %0,1,0,p;}"
+                 : "=r"(done) : "r"(address(bar)), "r"(parity) : "memory");
 }
 
 // ---------------------------------------------------------------- copies
 
-// This thread's ordinary stores, before wgmma or bulk copies read them: in every memory, or in shared memory alone (which
-// does not wait for what is on its way to H).
-DEVICE void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
-DEVICE void fence_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// This thread's ordinary stores, before wgmma or copies read them: in shared memory, in global memory, or in both (which waits
+// for what is on its way to H)
+DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+DEVICE void fence_async_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+DEVICE void fence_async_all() { asm volatile("fence.proxy.async;" ::: "memory"); }
 // Bulk copies between global and shared memory, counted in bytes by an mbarrier on the way in
 template <class Place, class Barrier>
 DEVICE void bulk_load(Place to, const void* from, uint32_t bytes, Barrier bar) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0],[%1],%2,[%3];" ::"r"(address(to)),
                "l"(from), "r"(bytes), "r"(address(bar)) : "memory");
 }
+// Out: nothing waits for a part before it is committed
+template <class Place>
+DEVICE void bulk_store_part(void* to, Place from, uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0],[%1],%2;" ::"l"(to), "r"(address(from)), "r"(bytes) : "memory");
+}
+DEVICE void bulk_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <class Place>
 DEVICE void bulk_store(void* to, Place from, uint32_t bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0],[%1],%2;\ncp.async.bulk.commit_group;" ::"l"(to),
-               "r"(address(from)), "r"(bytes) : "memory");
+  bulk_store_part(to, from, bytes);
+  bulk_store_commit();
 }
 DEVICE void bulk_store_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }  // they are in memory
 DEVICE void bulk_store_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }  // their source is free
+// A box of a tensor map in two dimensions
+template <class Place, class Barrier>
+DEVICE void tensor_load(Place to, const CUtensorMap* map, int column, int row, Barrier bar) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0],[%1,{%2,%3}],[%4];" ::"r"(
+                   address(to)), "l"(map), "r"(column), "r"(row), "r"(address(bar)) : "memory");
+}
 DEVICE void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 // ---------------------------------------------------------------- clusters
@@ -237,8 +272,8 @@ DEVICE uint32_t cluster_rank() {
   asm volatile("mov.u32 %0,%%cluster_ctarank;" : "=r"(r));
   return r;
 }
-// the cluster's barrier in two halves
-DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+// The cluster's barrier in two halves. Relaxed: it guards reads that have returned and barriers that barrier_init_fence orders.
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 // the same place in another CTA
 template <class Place>
@@ -271,5 +306,23 @@ DEVICE void send(uint32_t to, uint32_t v, uint32_t bar) {
 // that one is complete. Without the launch attribute both instructions do nothing.
 DEVICE void grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEVICE void grid_release_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// ---------------------------------------------------------------- host
+
+// The driver's function that makes tensor maps; null where it has none
+inline auto tensor_map_encoder() {
+  using Encode = decltype(&cuTensorMapEncodeTiled);
+  static const Encode encode = [] {
+    void* f = nullptr;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &found);
+#else
+    const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &f, cudaEnableDefault, &found);
+#endif
+    return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<Encode>(f) : nullptr;
+  }();
+  return encode;
+}
 
 }  // namespace qr

@@ -16,16 +16,19 @@ class Edit(NamedTuple):
 
 # a family's name for what the prelude calls otherwise
 RENAMES: dict[str, dict[str, str]] = {
-    "small": {"rcp": "reciprocal", "rsq": "reciprocal_sqrt", "send": "send_step", "store_async": "send",
-              "expect_bytes": "barrier_expect"},
+    "small": {"send": "send_step", "store_async": "send", "expect_bytes": "barrier_expect", "barrier_wait": "barrier_wait_once", "remote": "map_address"},
     "n512": {"pack_half2": "pack", "bits_float": "__uint_as_float", "float_bits": "__float_as_uint", "mma_fp16": "mma",
-             "bar_sync": "named_join", "fence_async": "fence_async_shared", "fence_all": "fence_async",
-             "prefetch_line": "prefetch_l2", "first_lane": "uniform", "barrier_wait": "barrier_wait<false>"},
-    "n1024": {"split_fp16": "split", "mma_fp16": "mma"},
+             "bar_sync": "named_join", "bar_arrive": "named_arrive", "fence_all": "fence_async_all",
+             "prefetch_line": "prefetch_l2", "first_lane": "uniform", "barrier_init": "barrier_init_for_copies",
+             "bulk_store": "bulk_store_part", "sync_warp": "__syncwarp", "sync_all": "__syncthreads",
+             "any_thread": "__syncthreads_or", "atomic_min": "atomicMin", "atomic_max": "atomicMax", "TensorMap": "CUtensorMap"},
+    "n1024": {"split_fp16": "split", "mma_fp16": "mma", "save_floats": "store_float4"},
     "large": {"fast_rcp": "reciprocal", "fast_rsqrt": "reciprocal_sqrt", "smem_addr": "shared_address",
               "transpose8": "transpose_8x8", "ldsm4": "load_matrix", "ldsm4t": "load_matrix_transposed",
               "map_rank": "map_address", "mbar_init": "barrier_init", "mbar_expect": "barrier_expect",
-              "mbar_wait": "barrier_wait", "st_async": "send"},
+              "mbar_wait": "barrier_wait", "mbar_wait_cta": "barrier_wait", "st_async": "send",
+              "bar_arrive": "named_arrive", "bar_join": "named_join", "load4": "load_float4",
+              "wg_fence": "wgmma_fence", "wg_commit": "wgmma_commit", "wg_wait": "wgmma_wait"},
 }
 
 EDITS: dict[str, tuple[Edit, ...]] = {
@@ -39,11 +42,6 @@ EDITS: dict[str, tuple[Edit, ...]] = {
         Edit("  if (!four) return launch_teams<2, true, 1>(args, batch, r.bytes);\n", ""),
     ),
     "n512": (
-        # the prelude's bulk_store commits, and its barrier_init is no fence
-        Edit("      bulk_store_commit();\n", ""),
-        Edit('DEVICE void bulk_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }\n', ""),
-        Edit("    barrier_init(&s.full[0]);\n    barrier_init(&s.full[1]);\n",
-             "    barrier_init(&s.full[0]);\n    fence_async();\n    barrier_init(&s.full[1]);\n    fence_async();\n"),
         Edit("constexpr bool FP32_CLASS = true;\n", "constexpr bool FP32_CLASS = FP32;\n"),
         # a development argument
         Edit("#ifndef TWO_TERM_AT\n#define TWO_TERM_AT 5.5f\n#endif\n", "constexpr float TWO_TERM_AT = 5.5f;\n"),
@@ -63,8 +61,12 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     ),
 }
 
-# what is always so in a family's routes: `if`s on it are folded
-FACTS: dict[str, dict[str, bool]] = {"large": {"WARPGROUPS": True}}
+# What is always so in a file's routes, FP32 (the class) besides: what depends on it is folded (adapt.fold)
+FACTS: dict[str, dict[str, dict[str, bool]]] = {
+    "all_shapes": {"large": {"WARPGROUPS": True, "TWO": False}, "n512": {"FP32_CLASS": False}},
+    "fp32_class": {"large": {"WARPGROUPS": True, "TWO": True}, "n512": {"FP32_CLASS": True},
+                   "n1024": {"K::TERMS == 2": True, "K::TERMS == 1": False}},
+}
 
 # host: every family's binding defines geqrf_<family>(a) -> (H, tau)
 BINDING_EDITS: dict[str, tuple[Edit, ...]] = {
@@ -93,16 +95,15 @@ BINDING_EDITS: dict[str, tuple[Edit, ...]] = {
 # asm statements that are calls of the prelude
 FORMS = (
     (r'asm volatile\("fence\.mbarrier_init\.release\.cluster;" ::: "memory"\);', "barrier_init_fence();"),
-    (r'asm volatile\("griddepcontrol\.wait;"\s*::\s*:\s*:\s*"memory"\);', "grid_wait();"),
+    (r'asm volatile\("griddepcontrol\.wait;"\s*:\s*:\s*:\s*"memory"\);', "grid_wait();"),
     (r'asm volatile\("griddepcontrol\.launch_dependents;"(?:\s*:::\s*"memory")?\);', "grid_release_next();"),
     (r'asm volatile\("griddepcontrol\.wait;\\ngriddepcontrol\.launch_dependents;" ::: "memory"\);', "grid_wait(); grid_release_next();"),
+    (r"(?s)  using Encode = decltype\(&cuTensorMapEncodeTiled\);\n  static const Encode encode = \[\] \{.*?\n  \}\(\);\n",
+     "  const auto encode = tensor_map_encoder();\n"),
+    (r'(?s)asm volatile\("wgmma\.mma_async\.sync\.aligned\.m64n64k16\.f32\.f16\.f16 "\s*(?:"[^"]*"\s*)+:(?: "\+f"\(d\[\d+\]\),?\s*){32}'
+     r': "r"\(a\[0\]\), "r"\(a\[1\]\), "r"\(a\[2\]\), "r"\(a\[3\]\), "l"\(b\), "n"\((\w+) \? 0 : 1\)\);', r"qr::wgmma<\1>(d, a, b);"),
     (r'asm volatile\("prefetch\.global\.L2 \[%0\];" ::"l"\((.+?)\)\);', r"prefetch_l2(\1);"),
 )
-
-# a family's own helper under a name of the prelude's, because the machine code is better (or at least another) with it
-OWN = {
-    "small barrier_wait": "a barrier is waited for once, and parity 0 as an immediate is not a register",
-}
 
 # definitions that read differently from the prelude's but whose kernels came out the same (--prove)
 EQUIVALENT = frozenset("""
@@ -124,8 +125,20 @@ n1024 #if cbfa2695
 n1024 map_address 27e9091e
 large map_address 27e9091e
 n512 barrier_wait a6d616b7
-n1024 barrier_wait f961cf04
+n1024 barrier_wait a6d616b7
 n1024 barrier_init 36b2c354
 large barrier_init 8be5050c
-large barrier_wait 9f082598
+large barrier_wait 2036456f
+small map_address 915470b7
+n512 named_arrive 143705d1
+n512 barrier_init_for_copies df15e967
+n512 wgmma_wait 829e026a
+large wgmma_wait 829e026a
+large wgmma_wait ff82d0d1
+n1024 #if 4d147776
+n1024 load_float4 fceec352
+n1024 bulk_store 73da003b
+large load_float4 4dd92df8
+large named_arrive f2090e13
+large named_join c7f3bdab
 """.strip().splitlines())
