@@ -7,6 +7,7 @@ import pytest
 from harness import cli
 from harness.assemble import adapt, cxx, page, rules, spec
 from harness.cases import ROOT
+from harness.compilecheck import cuda_sources
 from harness.errors import UserError
 from harness.header import read_header
 
@@ -20,6 +21,22 @@ def test_the_newest_file_is_what_its_families_give(kind):
     """Byte for byte, but for Result, which a record gives. A family or a rule that moves on leaves the file behind."""
     path = SUBMISSIONS / f"{spec.FILES[kind].file}.py"
     assert path.is_file() and page.same(page.build(kind).text, path.read_text()), "next: scripts/assemble"
+
+
+@kinds
+def test_what_is_proved_is_what_the_file_compiles(kind):
+    text = (SUBMISSIONS / f"{spec.FILES[kind].file}.py").read_text()
+    assert cuda_sources(text) == list(page.build(kind).sources.values())
+
+
+@kinds
+def test_the_contents_name_what_is_there(kind):
+    for family, cuda in page.build(kind).families.items():
+        top = cuda.split("\n//\n")[0]
+        assert top.startswith("// CONTENTS\n")
+        assert all(f"//   {name}: " in top for name in ("geqrf", "geqr2", "larft", "larfb"))
+        with pytest.raises(UserError, match=rf"{family}: contents.txt names `\w+`, which its source does not define"):
+            page.contents(family, "int main() { return 0; }")
 
 
 @kinds
