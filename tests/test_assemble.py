@@ -120,6 +120,18 @@ def test_a_file_that_is_not_there_or_holds_no_family(monkeypatch):
         adapt.read_source("small", "v01_compact_wy")
 
 
+def test_a_source_is_told_which_class_it_serves(monkeypatch):
+    monkeypatch.setattr(rules, "SETTINGS", {"all_shapes": {"small": {"TERMS?": "1"}},
+                                            "fp32_class": {"small": {"TERMS": "2"}}})
+    source = family("constexpr int TERMS = 7;\nint geqrf_small() { return TERMS; }")
+    for kind, terms in ("all_shapes", 1), ("fp32_class", 2):
+        assert f"constexpr int TERMS = {terms};" in adapt.adapt("small", source, PRELUDE, kind).cuda
+    other = family("int geqrf_small() { return 7; }")
+    assert any("has no TERMS to set" in note for note in adapt.adapt("small", other, PRELUDE).notes)
+    with pytest.raises(UserError, match=r"small: its file has `constexpr ... TERMS = ...;` 0 times, .* fp32_class"):
+        adapt.adapt("small", other, PRELUDE, "fp32_class")
+
+
 # ---------------------------------------------------------------- reading C++
 
 def test_canonical_looks_through_names_and_layout():

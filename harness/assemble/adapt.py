@@ -1,7 +1,7 @@
 """One family's sources, without what stands in the prelude. What happens to its CUDA string, in this order:
 
   1 EDITS      exact replacements: signatures that differ, code that no route reaches
-  2 FACTS      `if`s that are decided in every route
+  2 SETTINGS   which class the source is to serve; FACTS: what is decided in every route is folded
   3 RENAMES    its names for what the prelude calls otherwise, token by token
   4 style      `#pragma unroll` before a loop -> UNROLL, DEVICE, asm statements that are a call of the prelude (FORMS)
   5 duplicates a definition that says what one of the prelude says (cxx.canonical) goes; one of the same name that says
@@ -202,9 +202,22 @@ def edit(family: str, text: str, edits: tuple[rules.Edit, ...], notes: list[str]
     return text
 
 
-def fingerprint(family: str, name: str, text: str) -> str:
+def settle(family: str, text: str, kind: str, notes: list[str]) -> str:
+    """The source with what SETTINGS gives it in this file."""
+    for name, value in rules.SETTINGS.get(kind, {}).get(family, {}).items():
+        optional, name = name.endswith("?"), name.rstrip("?")
+        text, count = re.subn(rf"(?m)^((?:static )?constexpr \w+ {name} = )[^;]*;", rf"\g<1>{value};", text)
+        if count != 1 and not (count == 0 and optional):
+            raise UserError(f"{family}: its file has `constexpr ... {name} = ...;` {count} times, wanted once: "
+                            f"{kind} sets it to {value}", f"SETTINGS in {RULES}, or the file", EXIT_WRONG)
+        if not count:
+            notes.append(f"{family}: has no {name} to set")
+    return text
+
+
+def fingerprint(name: str, text: str) -> str:
     """A definition's key in EQUIVALENT: stays the same as long as the definition says the same."""
-    return f"{family} {name} {hashlib.sha256(cxx.canonical(text).encode()).hexdigest()[:8]}"
+    return f"{name} {hashlib.sha256(cxx.canonical(text).encode()).hexdigest()[:8]}"
 
 
 def defined(pieces: list[Part]) -> set[str]:
@@ -262,7 +275,7 @@ def duplicates(family: str, pieces: list[Part], prelude: list[Part], notes: list
             if p.text.split()[1] in MACROS:
                 continue
         elif p.text.startswith("#if"):
-            names, key = defined(cxx.inside(p.text)), fingerprint(family, "#if", p.text)
+            names, key = defined(cxx.inside(p.text)), fingerprint("#if", p.text)
             if cxx.canonical(p.text, known) in blocks or key in rules.EQUIVALENT:
                 continue
             if names & inside:
@@ -270,17 +283,17 @@ def duplicates(family: str, pieces: list[Part], prelude: list[Part], notes: list
                 text = p.text
                 for q in cxx.inside(p.text):
                     if q.kind == "item" and (cxx.canonical(q.text, known) in have.get(q.name, ())
-                                             or fingerprint(family, q.name, q.text) in rules.EQUIVALENT):
+                                             or fingerprint(q.name, q.text) in rules.EQUIVALENT):
                         text = text.replace(f"{q}\n", "")
                     elif q.name in have:
                         notes.append(f"{family}: {q.name}, in a block, is not the prelude's and hides it; "
-                                     f"{fingerprint(family, q.name, q.text)!r} in EQUIVALENT drops it")
+                                     f"{fingerprint(q.name, q.text)!r} in EQUIVALENT drops it")
                 p = Part("item", text, p.comment)
             elif (m := ONE_MACRO.fullmatch(p.text)) and m[1] in macros:
                 out += [Part("comment", p.comment)] if p.comment else []
                 continue
         elif name in have:
-            key = fingerprint(family, name, p.text)
+            key = fingerprint(name, p.text)
             if cxx.canonical(p.text, known) in have[name] or key in rules.EQUIVALENT:
                 continue
             notes.append(f"{family}: {name} is not the prelude's and hides it; {key!r} in EQUIVALENT drops it")
@@ -322,17 +335,14 @@ def used_only(pieces: list[Part], roots: set[str]) -> tuple[list[Part], list[str
         pieces = [p for p in pieces if p not in gone]
 
 
-def adapt(family: str, source: Source, prelude: list[Part], facts: dict[str, bool] | None = None) -> Adapted:
+def adapt(family: str, source: Source, prelude: list[Part], kind: str = "all_shapes") -> Adapted:
     notes: list[str] = []
     binding = edit(family, source.binding, rules.BINDING_EDITS.get(family, ()), notes)
     if not re.search(rf"\bgeqrf_{family}\(", binding):
         raise UserError(f"{family}: the binding of its file defines no geqrf_{family}(a)",
                         f"BINDING_EDITS in {RULES}, or the file", EXIT_WRONG)
     text = edit(family, source.cuda.strip("\n") + "\n", rules.EDITS.get(family, ()), notes)
-    facts = facts or {}
-    text = fold(text, facts)
-    if "FP32" in facts:
-        text = cxx.rename(text, {"FP32": str(facts["FP32"]).lower()}, comments=False)
+    text = fold(settle(family, text, kind, notes), rules.FACTS.get(kind, {}).get(family, {}))
     names, present = rules.RENAMES.get(family, {}), cxx.identifiers(text)
     for old, new in names.items():
         if {old, new} <= present and new not in names and new in defined(prelude):

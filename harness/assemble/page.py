@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.assemble import adapt, cxx, rules, spec
+from harness.assemble import adapt, cxx, spec
 from harness.errors import EXIT_WRONG, UserError
 
 HERE = Path(__file__).parent
@@ -33,8 +33,13 @@ def build(kind: str) -> Built:
     prelude_text = adapt.PRELUDE.read_text(encoding="utf-8").strip("\n") + "\n"
     prelude = cxx.parts(prelude_text)
     adapted = {family: adapt.adapt(family, adapt.read_source(family, x.file), prelude,
-                                     {"FP32": file.fp32} | rules.FACTS.get(kind, {}).get(family, {}))
+                                     kind)
                for family, x in file.families.items() if not x.of}
+    for family, x in file.families.items():
+        for flag in x.flags:
+            if (macro := flag.removeprefix("-D").split("=")[0]) not in cxx.identifiers(adapted[x.of or family].cuda):
+                raise UserError(f"{family}: the flag {flag} means nothing to its file, which has no {macro}",
+                                "harness/assemble/spec.py", EXIT_WRONG)
     for family, a in adapted.items():
         a.cuda = contents(family, a.cuda) + a.cuda
     line = "\n# " + "-" * 64 + " "

@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.assemble import adapt, cxx, page, rules, spec
+from harness.assemble import adapt, page, rules, spec
 from harness.cases import ROOT
 from harness.errors import EXIT_CANNOT_RUN, EXIT_WRONG, UserError
 
@@ -34,11 +34,10 @@ def prove(families: list[str]) -> bool:
         for family, x in file.families.items():
             if families and family not in families:
                 continue
+            own = adapt.read_source(family, x.file).cuda
             needed = tuple(e for e in rules.EDITS.get(family, ()) if e.needed)
-            base = adapt.edit(family, adapt.read_source(family, x.file).cuda, needed, [])
-            new = sources[x.of or family]
-            flags = ((f"-DFP32={int(file.fp32)}",) if "FP32" in cxx.identifiers(base) else ()) + x.flags
-            pair = cubin(family, base, flags), cubin(family, new, x.flags)
+            base = adapt.settle(family, adapt.edit(family, own, needed, []), kind, [])
+            pair = cubin(family, base, x.flags), cubin(family, sources[x.of or family], x.flags)
             if pair not in done:
                 print(f"{file.file} {family}:")
                 same &= compare(*pair)

@@ -42,12 +42,10 @@ EDITS: dict[str, tuple[Edit, ...]] = {
         Edit("  if (!four) return launch_teams<2, true, 1>(args, batch, r.bytes);\n", ""),
     ),
     "n512": (
-        Edit("constexpr bool FP32_CLASS = true;\n", "constexpr bool FP32_CLASS = FP32;\n"),
         # a development argument
         Edit("#ifndef TWO_TERM_AT\n#define TWO_TERM_AT 5.5f\n#endif\n", "constexpr float TWO_TERM_AT = 5.5f;\n"),
     ),
     "large": (
-        Edit("constexpr int TERMS = 2;\n", "constexpr int TERMS = FP32 ? 2 : 1;\n", "the class is the build's argument"),
         # strips by warpgroups always (FACTS folds the ifs)
         Edit("WARPGROUPS ? 1 : 2) larfb", "1) larfb"),
         Edit("LARFB_SMEM = WARPGROUPS ? StripSmem::BYTES : std::max(LarfbSmem<64>::BYTES, LarfbSmem<32>::BYTES);",
@@ -61,7 +59,13 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     ),
 }
 
-# What is always so in a file's routes, FP32 (the class) besides: what depends on it is folded (adapt.fold)
+# Which class a source serves: `constexpr T NAME = ...;` gets this value. NAME? may be missing: the file serves that class alone.
+SETTINGS: dict[str, dict[str, dict[str, str]]] = {
+    "all_shapes": {"large": {"TERMS": "1"}, "n512": {"FP32_CLASS?": "false"}},
+    "fp32_class": {"large": {"TERMS": "2"}, "n512": {"FP32_CLASS": "true"}},
+}
+
+# What is always so in a file's routes: what depends on it is folded (adapt.fold)
 FACTS: dict[str, dict[str, dict[str, bool]]] = {
     "all_shapes": {"large": {"WARPGROUPS": True, "TWO": False}, "n512": {"FP32_CLASS": False}},
     "fp32_class": {"large": {"WARPGROUPS": True, "TWO": True}, "n512": {"FP32_CLASS": True},
@@ -107,38 +111,35 @@ FORMS = (
 
 # definitions that read differently from the prelude's but whose kernels came out the same (--prove)
 EQUIVALENT = frozenset("""
-small split 6440ebd8
-small mma eb8b5494
-small barrier_init f20aa813
-n512 pack 36fe9981
-n512 mma 5cfb7b1c
-n512 store_matrix 920c9986
-n512 named_join 05dc6f63
-n512 barrier_init df15e967
-n512 bulk_store f0aeee48
-n512 prefetch_l2 7066a329
-n512 split 42ea7dbf
-n512 load_matrix ae24765d
-n512 load_matrix_transposed 3d4ed02e
-n1024 mma 5cfb7b1c
-n1024 #if cbfa2695
-n1024 map_address 27e9091e
-large map_address 27e9091e
-n512 barrier_wait a6d616b7
-n1024 barrier_wait a6d616b7
-n1024 barrier_init 36b2c354
-large barrier_init 8be5050c
-large barrier_wait 2036456f
-small map_address 915470b7
-n512 named_arrive 143705d1
-n512 barrier_init_for_copies df15e967
-n512 wgmma_wait 829e026a
-large wgmma_wait 829e026a
-large wgmma_wait ff82d0d1
-n1024 #if 4d147776
-n1024 load_float4 fceec352
-n1024 bulk_store 73da003b
-large load_float4 4dd92df8
-large named_arrive f2090e13
-large named_join c7f3bdab
+#if 4d147776
+#if cbfa2695
+barrier_init 36b2c354
+barrier_init 8be5050c
+barrier_init df15e967
+barrier_init f20aa813
+barrier_init_for_copies df15e967
+barrier_wait 2036456f
+barrier_wait a6d616b7
+bulk_store 73da003b
+bulk_store f0aeee48
+cluster_wait 6af426a1
+load_float4 4dd92df8
+load_float4 fceec352
+load_matrix ae24765d
+load_matrix_transposed 3d4ed02e
+map_address 27e9091e
+map_address 915470b7
+mma 5cfb7b1c
+mma eb8b5494
+named_arrive 143705d1
+named_arrive f2090e13
+named_join 05dc6f63
+named_join c7f3bdab
+pack 36fe9981
+prefetch_l2 7066a329
+split 42ea7dbf
+split 6440ebd8
+store_matrix 920c9986
+wgmma_wait 829e026a
+wgmma_wait ff82d0d1
 """.strip().splitlines())

@@ -22,7 +22,6 @@ class Family:
 class Assembled:
     file: str
     parent: str
-    fp32: bool  # FP32 in the sources: two terms wherever one spends accuracy
     families: dict[str, Family]  # in the order of the file
     first: str = "small"  # is asked before the table: at n = 32 the host is the clock
 
@@ -31,14 +30,14 @@ class Assembled:
         return self.file.split("_")[0]
 
 
-ALL_SHAPES = Assembled("v57_all_shapes", parent="v55_all_shapes", fp32=False, families={
+ALL_SHAPES = Assembled("v57_all_shapes", parent="v55_all_shapes", families={
     "small": Family("v93_small_one_column_code", 1, 384),
     "n512": Family("v85_n512_no_local_memory", 385, 512),
     "mid": Family("v110_n1024_terms_of_v99", 513, 999, flags=("-DFP16_TERMS=2",), of="n1024"),
     "n1024": Family("v110_n1024_terms_of_v99", 1000, 1536),
     "large": Family("v109_large_tensor_copies", 1537, 4096),
 })
-FP32_CLASS = Assembled("v58_fp32_class", parent="v57_all_shapes", fp32=True, families={
+FP32_CLASS = Assembled("v58_fp32_class", parent="v57_all_shapes", families={
     "small": Family("v93_small_one_column_code", 1, 384),
     "n512": Family("v107_n512_fp32_chunks", 385, 512),
     "n1024": Family("v110_n1024_terms_of_v99", 513, 1536, flags=("-DFP16_TERMS=2",)),
