@@ -1,6 +1,6 @@
 #!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
-"""v57 all shapes: larfb by tensor copies in large, fewer instructions everywhere, one source for mid and n1024.
+"""v57 all shapes: the newest family for every n; what they share stands once, what no route reaches is gone.
 
 Algorithm  small (n <= 384): left-looking by groups of 16 columns, teams of four warps in one or two CTAs a matrix, blocks
                              applied as I - E K E' with E the panel itself; n <= 32: one warp a matrix

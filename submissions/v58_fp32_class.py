@@ -1,8 +1,8 @@
 #!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
-"""v58 fp32 class: all shapes with the residuals of an FP32 factorization, from v57's sources.
+"""v58 fp32 class: all shapes with the residuals of an FP32 factorization, from v57's families.
 
-Algorithm  as v57_all_shapes; n512 by v107, which is v29 with two terms throughout; no mid: n1024 takes 513 to 1536
+Algorithm  as v57_all_shapes with two terms throughout; n512 by v107; no mid: n1024 takes 513 to 1536
 Precision  FP32 in and out, every operand (V, C, W', T) in two FP16 terms, 22 bits; products hi hi + hi lo + lo hi with FP32
            accumulation; tighter guards. Column-wise scaled residual <= 1 (|Q R - A| of a column by n eps of its norm), where
            the contest's norm-wise measure lets v57 reach 40 in a small column

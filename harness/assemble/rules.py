@@ -112,16 +112,13 @@ FORMS = (
 # definitions that read differently from the prelude's but whose kernels came out the same (--prove)
 EQUIVALENT = frozenset("""
 #if 4d147776
-#if cbfa2695
 barrier_init 36b2c354
 barrier_init 8be5050c
-barrier_init df15e967
 barrier_init f20aa813
 barrier_init_for_copies df15e967
 barrier_wait 2036456f
 barrier_wait a6d616b7
 bulk_store 73da003b
-bulk_store f0aeee48
 cluster_wait 6af426a1
 load_float4 4dd92df8
 load_float4 fceec352
