@@ -67,7 +67,7 @@ SETTINGS: dict[str, dict[str, dict[str, str]]] = {
 
 # What is always so in a file's routes: what depends on it is folded (adapt.fold)
 FACTS: dict[str, dict[str, dict[str, bool]]] = {
-    "all_shapes": {"large": {"WARPGROUPS": True, "TWO": False}, "n512": {"FP32_CLASS": False}},
+    "all_shapes": {"large": {"WARPGROUPS": True, "TWO": False}, "n512": {"FP32_CLASS": False, "FUSED": False}},
     "fp32_class": {"large": {"WARPGROUPS": True, "TWO": True}, "n512": {"FP32_CLASS": True},
                    "n1024": {"K::TERMS == 2": True, "K::TERMS == 1": False}},
 }
