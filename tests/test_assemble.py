@@ -1,5 +1,6 @@
 """scripts/assemble: the newest pair of assembled submissions is what it writes; what it takes out of a family's file is
 what the prelude says."""
+import dataclasses
 import re
 
 import pytest
@@ -130,6 +131,16 @@ def test_a_source_is_told_which_class_it_serves(monkeypatch):
     assert any("has no TERMS to set" in note for note in adapt.adapt("small", other, PRELUDE).notes)
     with pytest.raises(UserError, match=r"small: its file has `constexpr ... TERMS = ...;` 0 times, .* fp32_class"):
         adapt.adapt("small", other, PRELUDE, "fp32_class")
+
+
+@pytest.mark.parametrize("family, change, says", [
+    ("mid", {"file": "v999_no"}, "v999_no is not n1024's file"), ("n512", {"least": 384}, "does not lie behind 384"),
+    ("large", {"most": 1000}, "n from 1537 to 1000")])
+def test_a_spec_that_contradicts_itself(family, change, says):
+    families = spec.ALL_SHAPES.families
+    wrong = {**families, family: dataclasses.replace(families[family], **change)}
+    with pytest.raises(UserError, match=says):
+        page.check(dataclasses.replace(spec.ALL_SHAPES, families=wrong))
 
 
 # ---------------------------------------------------------------- reading C++

@@ -30,6 +30,7 @@ class Built:
 @functools.cache
 def build(kind: str) -> Built:
     file = spec.FILES[kind]
+    check(file)
     prelude_text = adapt.PRELUDE.read_text(encoding="utf-8").strip("\n") + "\n"
     prelude = cxx.parts(prelude_text)
     adapted = {family: adapt.adapt(family, adapt.read_source(family, x.file), prelude,
@@ -54,6 +55,19 @@ def build(kind: str) -> Built:
     return Built(out + "\n" + _words("host.txt", kind), {f: a.cuda for f, a in adapted.items()},
                  {f: f"\n{prelude_text}\n{a.cuda}" for f, a in adapted.items()},
                  [n for a in adapted.values() for n in a.notes])
+
+
+def check(file: spec.Assembled) -> None:
+    """Is the spec one of a file?"""
+    last = 0
+    for family, x in file.families.items():
+        if x.of and file.families[x.of].file != x.file:
+            raise UserError(f"{file.file} {family}: {x.file} is not {x.of}'s file, {file.families[x.of].file}",
+                            "harness/assemble/spec.py", EXIT_WRONG)
+        if not last < x.least <= x.most:
+            raise UserError(f"{file.file} {family}: n from {x.least} to {x.most} does not lie behind {last}, where the "
+                            "family before ends", "harness/assemble/spec.py", EXIT_WRONG)
+        last = x.most
 
 
 def contents(family: str, cuda: str) -> str:
