@@ -6589,8 +6589,10 @@ __global__ void __launch_bounds__(256, 1) larfb(const __grid_constant__ LarfbArg
     const int part = k.x >> 18 & 7, parts = (k.x >> 21 & 7) + 1;
     const bool single = k.x >> 24 & 1;
     if (half == 3) coupling(p, mat, top);
-    else if (single) warpgroup_strip<64>(p, maps, mat, top, column, part, parts, phase);
- else warpgroup_strip<128>(p, maps, mat, top, column, part, parts, phase);
+    else {
+      if (single) warpgroup_strip<64>(p, maps, mat, top, column, part, parts, phase);
+      else warpgroup_strip<128>(p, maps, mat, top, column, part, parts, phase);
+    }
     fence_async();
     __syncthreads();
     if (tid == 0) {

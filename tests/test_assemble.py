@@ -167,6 +167,11 @@ def test_canonical_looks_through_names_and_layout():
     ("x = A && y;\n", {"A": True}, "x = y;\n"), ("x = A || y;\n", {"A": False}, "x = y;\n"),
     ("{ int h; if (A) { int x; f(x); } }\n", {"A": True}, "{ int h; int x; f(x); }\n"),
     ("{ int x; if (A) { int x; f(x); } }\n", {"A": True}, "{ int x; { int x; f(x); } }\n"),
+    ("if (x) {\n  f();\n} else if (A) {\n  g();\n}\nh();\n", {"A": False}, "if (x) {\n  f();\n}\nh();\n"),
+    ("if (x) f();\nelse if (A) { g(); h(); }\n", {"A": True}, "if (x) f();\nelse { g(); h(); }\n"),
+    ("for (;;)\n  if (A) { g(); h(); }\n", {"A": True}, "for (;;)\n  { g(); h(); }\n"),
+    ("for (;;) if (A) g();\nh();\n", {"A": False}, "for (;;) ;\nh();\n"),
+    ("if (x) f();\nelse if (A) g();\nelse h();\n", {"A": False}, "if (x) f();\nelse h();\n"),
     ("x = y < A && z; // if (A) so\n", {"A": True}, "x = y < A && z; // if (A) so\n")])
 def test_fold(text, facts, left):
     assert adapt.fold(text, facts) == left
