@@ -169,14 +169,14 @@ def _without_if(text: str, start: int, end: int, value: bool) -> str:
     body = (text[end:then] if value else text[then + more.end():stop] if more else "").strip()
     before = re.search(r"[ \t]*\Z", text[:start])
     indent = before.group() if before else ""
-    around = cxx.identifiers(text[_block_start(text, start):start]) | cxx.identifiers(text[stop:_block_end(text, stop)])
+    around = cxx.identifiers(text[_block_start(text, start):start] + " " + text[stop:_block_end(text, stop)])
     controlled = re.search(r"(\)|\belse|\bdo)\s*\Z", text[:start])  # by an if, a loop or an else in front of it
     if controlled and not body:
         if controlled[1] != "else":
             return text[:start] + ";" + text[stop:]
         before_else = text[:controlled.start()].rstrip()
         return before_else + text[stop:]
-    if body.startswith("{") and not controlled and not cxx.declared(body[1:-1]) & around:  # its lines, out of the braces
+    if body.startswith("{") and not controlled and not cxx.declared(body[1:-1]) & around:  # without them
         lines = body[1:-1].strip("\n").rstrip().split("\n")
         cut = min((len(x) - len(x.lstrip()) for x in lines if x.strip() and x[0] != "#"), default=0)
         body = "\n".join(x if x[:1] == "#" else indent + x[min(cut, len(x)):] for x in lines)
