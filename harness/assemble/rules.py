@@ -65,7 +65,8 @@ SETTINGS: dict[str, dict[str, dict[str, str]]] = {
     "fp32_class": {"large": {"TERMS": "2"}, "n512": {"FP32_CLASS": "true"}},
 }
 
-# What is always so in a file's routes: what depends on it is folded (adapt.fold)
+# What is always so in a file's routes: what depends on it is folded (adapt.fold). The machine code may come out otherwise
+# for it (--prove): where that costs time, take the fact out.
 FACTS: dict[str, dict[str, dict[str, bool]]] = {
     "all_shapes": {"large": {"WARPGROUPS": True, "TWO": False}, "n512": {"FP32_CLASS": False, "FUSED": False}},
     "fp32_class": {"large": {"WARPGROUPS": True, "TWO": True}, "n512": {"FP32_CLASS": True},
