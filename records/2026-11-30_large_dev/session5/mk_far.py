@@ -1,0 +1,2 @@
+sub("const int parts = near || c - x.made <= urgent ? std::min(MOST_PARTS, std::max(1, (n - 64 * top + PART_ROWS / 2) / PART_ROWS)) : 1;","const int rows = part_rows(n, near || c - x.made <= urgent), parts = std::min(MOST_PARTS, std::max(1, (n - 64 * top + rows / 2) / rows));")
+sub("constexpr int PART_ROWS = 1024;      // of a part of a strip that is split, about\n","// rows of a part of a strip, about: of columns that are due soon, of others\nstatic int part_rows(int n, bool soon) { return n > 2048 ? (soon ? 700 : 1024) : soon ? 1024 : 8192; }\n")
