@@ -1263,7 +1263,8 @@ DEVICE void add_own(Products& x, const uint32_t (&a)[4], const uint32_t (&b)[4])
 DEVICE int operand_row(int lane) { return 16 * (lane >> 4) + 2 * (lane & 7) + (lane >> 3 & 1); }  // for ldmatrix, stmatrix
 
 // V = P M on tensor cores, rounded to fp16 (hi, or hi + lo): to its stage and to H. The top 32 rows come from the
-// recurrence. WHOLE: all columns, and the products of the reflectors on the way. Otherwise columns done .. good - 1 of the window; those after them are zero in V for now.
+// recurrence. WHOLE: all columns, and the products of the reflectors on the way. Otherwise columns done .. good - 1 of the window;
+// those after them are zero in V for now.
 template <bool EXACT, bool WHOLE>
 DEVICE void form_reflectors(Shared& s, const Job& job, int h, int first, int done, int good, bool low_before,
                             const Lane& me) {
