@@ -15,7 +15,7 @@ struct Warp { int gen=0,count=0; uint32_t slot[32][16]; uint32_t out[32][16]; };
 struct Fiber { void* sp; char* stack; int tid, cta, block; bool done; Warp* w; int cgen; };
 struct Bar { int gen=0,count=0; };
 struct Cta { unsigned char* smem; Bar bars[16]; };
-extern Fiber* cur; extern void* sched_sp; extern std::vector<Cta> ctas; extern int CTASZ; extern Bar clusterbar; extern int nthreads; extern long progress;
+extern Fiber* cur; extern void* sched_sp; extern std::vector<Cta> ctas; extern int CTASZ,CLUSTER; extern Bar clusterbar; extern int nthreads; extern long progress;
 extern "C" void sw(void** from, void* to);
 inline void yield_() { sw(&cur->sp, sched_sp); }
 inline void warp_bar() { Warp* w=cur->w; int g=w->gen; if(++w->count==32){w->count=0;w->gen++;progress++;} else while(w->gen==g) yield_(); }
@@ -63,10 +63,13 @@ inline void barrier_arrive(uint64_t*b){arrive_(b);} inline void remote_arrive(ui
 inline uint32_t remote(const void*p,uint32_t rank){ return (shared_address(p)&0xfffff)|((rank+1)<<20); }
 inline void remote_store(uint32_t at,uint32_t x){memcpy(sptr(at),&x,4);} inline void remote_store(uint32_t at,uint4 x){ if(at&15){printf("misaligned remote\n");abort();} memcpy(sptr(at),&x,16);} 
 inline void store_async(uint32_t at,uint32_t x,uint32_t b){memcpy(sptr(at),&x,4);tx_(b,4);} inline void store_async(uint32_t at,uint4 x,uint32_t b){ if(at&15){printf("misaligned async\n");abort();} memcpy(sptr(at),&x,16);tx_(b,16);} inline void remote_arrive_relaxed(uint32_t a){arrive_(sptr(a));}
-inline void cluster_arrive(){ cur->cgen=clusterbar.gen; if(++clusterbar.count==nthreads*CTASZ){clusterbar.count=0;clusterbar.gen++;} progress++; }
-inline void cluster_wait(){ while(clusterbar.gen==cur->cgen) yield_(); }
-inline void cluster_sync(){ bar_(clusterbar,nthreads*CTASZ); }
-template<bool C> bool barrier_passed(uint64_t*b){ MB m; memcpy(&m,b,8); return m.phase>0; }
-template<bool C> void barrier_wait(uint64_t*b){ while(!barrier_passed<C>(b)) yield_(); }
+inline void cluster_arrive(){ if(cur->cta>=CLUSTER) return; cur->cgen=clusterbar.gen; if(++clusterbar.count==nthreads*CLUSTER){clusterbar.count=0;clusterbar.gen++;} progress++; }
+inline void cluster_wait(){ if(cur->cta>=CLUSTER) return; while(clusterbar.gen==cur->cgen) yield_(); }
+inline void cluster_sync(){ bar_(clusterbar,nthreads*CLUSTER); }
+inline bool barrier_passed(uint64_t*b){ MB m; memcpy(&m,b,8); return m.phase>0; }
+inline void barrier_wait(uint64_t*b){ while(!barrier_passed(b)) yield_(); }
 inline void after_earlier_grids(){}
 inline void st_(uint32_t a,float x){memcpy(sptr(a),&x,4);} 
+
+inline void flag_set(uint32_t*p,uint32_t x){*p=x;progress++;} inline uint32_t flag_get(const uint32_t*p){uint32_t x=*p; yield_(); return x;}
+inline void prefetch(const void*){}
