@@ -1,0 +1,1 @@
+grep -nE "IMAD.MOV.U32 R[0-9]+, RZ, RZ, R|MOV R[0-9]+, R[0-9]+|STL|LDL" $1 | awk -F: '{print $1}' | awk 'NR==1{a=$1;p=$1;n=1;next}{if($1-p<10){p=$1;n++}else{if(n>3)print a"-"p": "n;a=$1;p=$1;n=1}}END{print a"-"p": "n}'
