@@ -1,0 +1,1 @@
+cd /tmp/n512two_5; nice nvcc -O3 -std=c++17 -gencode=arch=compute_90a,code=sm_90a -lineinfo -cubin -o $2.li.cubin $1 2>/dev/null; /tmp/v0/lib/python3.11/site-packages/triton/backends/nvidia/bin/nvdisasm -gi -c $2.li.cubin > $2.li.txt 2>/dev/null
