@@ -1,6 +1,6 @@
 #!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
-"""v121 n1024 guard beside V: v110 with the guard of a pass tested beside V = P M instead of before it.
+"""v121 n1024 guard beside V: v110 with the guard of a pass tested beside V = P M instead of before it. A lost step (+1.6 %).
 
 Algorithm  panels of 64 columns, held in registers from load to store, rows dealt 16 at a time to 8 warpgroups of 2 CTAs
            (n > 1024: 16 of 4);
