@@ -2,7 +2,7 @@
 #!POPCORN gpu B200
 """v58 fp32 class: all shapes with the residuals of an FP32 factorization, from v57's families.
 
-Algorithm  as v57_all_shapes with two terms throughout; n512 by v107; no mid: n1024 takes 513 to 1536
+Algorithm  as v57_all_shapes with two terms throughout, from the same sources; no mid: n1024 takes 513 to 1536
 Precision  FP32 in and out, every operand (V, C, W', T) in two FP16 terms, 22 bits; products hi hi + hi lo + lo hi with FP32
            accumulation; tighter guards. Column-wise scaled residual <= 1 (|Q R - A| of a column by n eps of its norm), where
            the contest's norm-wise measure lets v57 reach 40 in a small column
@@ -378,7 +378,7 @@ inline auto tensor_map_encoder() {
 }  // namespace qr
 """
 
-# ---------------------------------------------------------------- small: v93
+# ---------------------------------------------------------------- small: v113
 
 SMALL_CUDA = PRELUDE + r"""
 // CONTENTS
@@ -391,9 +391,7 @@ SMALL_CUDA = PRELUDE + r"""
 namespace qr_small {
 using namespace qr;
 constexpr int GROUP = 16;        // columns of a group = reflectors of a block = rows of a step
-constexpr int TWO_CTAS_FROM = 33;  // two CTAs a matrix from this n, where the batch leaves half of the processors idle (measured)
 constexpr int PARTS = 4;         // warps of a team: step s of the rows belongs to warp s % 4
-constexpr int FAR_BYTES = 2048;  // the same in global memory, as operands for both products
 constexpr int STEP_BYTES = 1024; // V of one step: 16 rows x 16 reflectors, two fp16 terms
 constexpr int K_BYTES = 1024 + 1024 + 128;  // what a CTA gets of a remote panel's K: E's top rows and the record
 constexpr int RECORD_BYTES = 1024 + 128;  // of a block: K as fragments, the scales of its reflectors, what E is
@@ -429,6 +427,8 @@ DEVICE void remote_store(uint32_t at, uint32_t x) { asm volatile("st.shared::clu
 DEVICE void remote_store(uint32_t at, uint4 x) { asm volatile("st.shared::cluster.v4.u32 [%0],{%1,%2,%3,%4};" ::"r"(at), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory"); }
 DEVICE void cluster_fence() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 DEVICE void remote_arrive(uint32_t b) { asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _,[%0];" ::"r"(b) : "memory"); }
+DEVICE void flag_set(uint32_t* at, uint32_t x) { asm volatile("st.release.gpu.global.u32 [%0],%1;" ::"l"(at), "r"(x) : "memory"); }
+DEVICE uint32_t flag_get(const uint32_t* at) { uint32_t x; asm volatile("ld.acquire.gpu.global.u32 %0,[%1];" : "=r"(x) : "l"(at) : "memory"); return x; }
 // Acquire at CTA scope for the peer's data as well: an acquire of the cluster only adds CCTL.IVALL (it empties L1). What waits guard is read from shared
 // memory, where the peer's stores are when its arrival or its bytes are counted, or from L2 by ld.cg.
 DEVICE bool barrier_passed(uint64_t* b) {
@@ -441,20 +441,41 @@ DEVICE void barrier_wait_once(uint64_t* b) { while (!barrier_passed(b)) {} }
 // Programmatic dependent launch: a grid may be set up while the one before it runs, but touches global memory only
 // when that one is complete. Without the launch attribute both instructions do nothing.
 DEVICE void after_earlier_grids() { grid_wait(); grid_release_next(); }
-template <class... P, class... A>
-int launch(void (*kernel)(P...), int grid, int threads, int bytes, A... args) {
-  cudaLaunchConfig_t c = {};
-  c.gridDim = dim3(grid); c.blockDim = dim3(threads); c.dynamicSmemBytes = bytes;
-  cudaLaunchAttribute attribute = {};
-  attribute.id = static_cast<cudaLaunchAttributeID>(6);  // programmatic serialization (its name is not allowed here)
-  *reinterpret_cast<int*>(&attribute.val) = 1;
+// Through the driver: the runtime's launch looks its kernel up each time, 0.3 us of the host's 3.7 at n = 32.
+template <auto KERNEL, class... A>
+int launch(int grid, int threads, int bytes, A... args) {
+  static CUfunction function = nullptr;
+  static decltype(&cuLaunchKernelEx) start = nullptr;
+  if (!function) {
+    cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes > 0 ? MAX_SHARED : 0);
+    cudaDriverEntryPointQueryResult found;
+    cudaError_t e = cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", (void**)&start, 12000, cudaEnableDefault, &found);
+    if (e == cudaSuccess) e = cudaGetFuncBySymbol(&function, (const void*)KERNEL);
+    if (e != cudaSuccess || !start) return e != cudaSuccess ? (int)e : (int)cudaErrorNotSupported;
+  }
+  CUlaunchAttribute attribute = {};
+  attribute.id = static_cast<CUlaunchAttributeID>(6);  // programmatic serialization (its name is not allowed here)
+  *reinterpret_cast<int*>(&attribute.value) = 1;
+  CUlaunchConfig c = {};
+  c.gridDimX = grid; c.gridDimY = c.gridDimZ = 1; c.blockDimX = threads; c.blockDimY = c.blockDimZ = 1; c.sharedMemBytes = bytes;
   c.attrs = &attribute; c.numAttrs = 1;
-  return (int)cudaLaunchKernelEx(&c, kernel, args...);
+  void* pointers[] = {&args...};
+  int rc = (int)start(&c, function, pointers, nullptr);
+  if (rc == CUDA_ERROR_INVALID_CONTEXT) { cudaFree(nullptr); rc = (int)start(&c, function, pointers, nullptr); }  // this thread's first call
+  return rc;
 }
-struct Args { const float* a; float* h; float* tau; uint32_t* vglobal; int n, steps, window, batch, early; };
+struct Args { const float* a; float* h; float* tau; uint32_t* vglobal; int n, steps, window, batch, early, helped, lag; };  // helped: the first group that a helper prepares, lag: blocks before its own that its team applies itself
+
+// What a helper and the CTAs that it helps tell each other: a block is in global memory, a warp's part of a group is. Zero between launches: who has read
+// them all clears them.
+constexpr int MAX_MATRICES = 66, MAX_STEPS = 32;
+struct Flags { uint32_t block[MAX_STEPS], group[MAX_STEPS][PARTS]; };
+__device__ Flags all_flags[MAX_MATRICES];
 
 // Blocks 0 .. j-1 of V take triangle(j) steps: a block starts at its own top step.
 __host__ __device__ inline int triangle(int j, int steps) { return j * steps - j * (j - 1) / 2; }
+// Of a matrix in global memory: E of all blocks, their records, the groups that a helper prepares
+__host__ __device__ inline int workspace_bytes(int steps, int helped) { return triangle(steps, steps) * STEP_BYTES + steps * RECORD_BYTES + (steps - helped) * (steps * STEP_BYTES + PARTS * 256); }
 
 // ---- geqr2 by one warp, a column a lane (`id`), its rows from the diagonal on in registers. Every lane knows the column x that is reduced and forms the next one
 // itself: y is column k + 1 with all reflectors but the last, on its way through shared memory (at `at`) while the scalars of column k are made. A step moves the
@@ -509,7 +530,10 @@ struct Kernel {
   uint64_t *pbar, *kbar, *fbar;  // per block: P is there, K is there, all of E is in global memory (for other CTAs)
   int team, part, lane, g, q, parity;
   int rank;                      // of this CTA in its cluster
+  Flags* flags;                  // of this matrix
+  bool helper;                   // this CTA is one
   int mine;                      // where the steps of this team's panel begin in the window, less its number
+  static constexpr int OWN = RING ? 6 : 4;  // steps of a warp at most: n <= 384, and n <= 224 where all of E fits
   static constexpr int AT_R = 20, AT_V = 960, AT_D = 340, AT_U = 660, AT_INV = 980, AT_NORM = 1012, AT_RS = 640;  // scratch of the recurrence
   float unscale[2];
   float gw[2][4], gx[2][4], gy[2][4];  // Gram matrix of the live rows of C: hi hi, lo hi, hi lo
@@ -602,45 +626,90 @@ struct Kernel {
   }
 
   DEVICE unsigned char* slot(int s) { return sv + (mine + s) * STEP_BYTES; }  // step s of the panel of this team
-  DEVICE uint4* global_slot(int k, int s) { return reinterpret_cast<uint4*>(vg) + (size_t)(triangle(k, p.steps) + s - k) * (FAR_BYTES / 16) + lane; }
+  // a step of E as two fp16 terms: [2 * tile + half] stored as [2 * half + tile]
+  DEVICE void to_slot(int s, const uint32_t (&hi)[4], const uint32_t (&lo)[4]) {
+    const uint32_t d = shared_address(slot(s)) + lane * 16;
+    store_matrix(d, hi[0], hi[2], hi[1], hi[3]);
+    store_matrix(d + 512, lo[0], lo[2], lo[1], lo[3]);
+  }
+  DEVICE uint4* global_slot(int k, int s) { return reinterpret_cast<uint4*>(vg) + (size_t)(triangle(k, p.steps) + s - k) * (STEP_BYTES / 16) + lane; }
   // transposed: tiles in the order (half, tile) = 00, 10, 01, 11, so that each B operand is a pair of neighbours
   DEVICE int swapped() { return (((lane >> 3) & 1) * 2 + (lane >> 4)) * 128 + (lane & 7) * 16; }
-  DEVICE void store_far(int k, int s, uint32_t at) {  // from the slot at `at`
-    uint32_t a[4], b[4], c[4], d[4];
+  DEVICE void store_far(int k, int s, uint32_t at) {  // from the slot at `at`, as operands of the product with C
+    uint32_t a[4], b[4];
     load_matrix(a, at + lane * 16); load_matrix(b, at + lane * 16 + 512);
-    load_matrix_transposed(c, at + swapped()); load_matrix_transposed(d, at + swapped() + 512);
     uint4* g4 = global_slot(k, s);
     g4[0] = make_uint4(a[0], a[1], a[2], a[3]); g4[32] = make_uint4(b[0], b[1], b[2], b[3]);
-    g4[64] = make_uint4(c[0], c[1], c[2], c[3]); g4[96] = make_uint4(d[0], d[1], d[2], d[3]);
+  }
+  DEVICE static void turn(uint32_t (&b)[4]) {  // the same operand as ldmatrix would give it transposed, in the order of `swapped`
+    const uint32_t b1 = transpose_8x8(b[2]), b2 = transpose_8x8(b[1]);
+    b[0] = transpose_8x8(b[0]); b[1] = b1; b[2] = b2; b[3] = transpose_8x8(b[3]);
+  }
+  // ---- the helper: a third CTA (without a cluster) reads blocks from global memory and applies the first lead(k) of them to the last groups, so
+  // that the teams, whose turn comes late, need not
+  DEVICE uint4* global_record(int k) { return reinterpret_cast<uint4*>(vg) + triangle(p.steps, p.steps) * (STEP_BYTES / 16) + k * (RECORD_BYTES / 16); }
+  DEVICE uint4* global_group(int k) { return global_record(p.steps) + (k - p.helped) * (p.steps * (STEP_BYTES / 16) + PARTS * 16); }
+  DEVICE int lead(int k) { return k - p.lag; }
+  DEVICE void export_block(int k) {  // E is there, its writers have passed a barrier of the team
+    if (!RING || CTAS == 1 || p.helped == p.steps || k >= lead(p.steps - 1)) return;  // nobody would clear the flag
+    const uint32_t at = shared_address(sk + k * RECORD_BYTES);
+    uint32_t th[4], tl[4];
+    load_matrix_transposed(th, at + lane * 16); load_matrix_transposed(tl, at + 512 + lane * 16);
+    uint4* o = global_record(k);
+    o[lane] = make_uint4(th[0], th[1], th[2], th[3]); o[32 + lane] = make_uint4(tl[0], tl[1], tl[2], tl[3]);
+    reinterpret_cast<uint32_t*>(o + 64)[lane] = reinterpret_cast<const uint32_t*>(sk + k * RECORD_BYTES + 1024)[lane];
+    __syncwarp();
+    if (lane == 0) flag_set(flags->block + k, 1);
+  }
+  DEVICE void wait_flag(const uint32_t* at) { while (flag_get(at) == 0) {} }
+  DEVICE float2* global_unscale(int k) { return reinterpret_cast<float2*>(global_group(k) + p.steps * 64) + part * 32 + lane; }
+  DEVICE void deliver(int k) {
+    uint4* o = global_group(k) + lane;
+    *global_unscale(k) = make_float2(unscale[0], unscale[1]);
+    for (int s = part; s < p.steps; s += 4) {
+      const float4 x = cell(s)[0], y = cell(s)[32];
+      reinterpret_cast<float4*>(o + s * 64)[0] = x; reinterpret_cast<float4*>(o + s * 64)[32] = y;
+    }
+    __syncwarp();
+    if (lane == 0) flag_set(flags->group[k] + part, 1);
+  }
+  DEVICE void take(int k) {
+    for (int i = part; i < 17; i += 4) rows_of_r()[32 * i] = EMPTY;
+    wait_flag(flags->group[k] + part);
+    const float4* o = reinterpret_cast<const float4*>(global_group(k)) + lane;
+#pragma unroll 2
+    for (int s = part; s < p.steps; s += 4) {
+      const float4 x = __ldcg(o + s * 64), y = __ldcg(o + s * 64 + 32);
+      cell(s)[0] = x; cell(s)[32] = y;
+    }
+    const float2 u = __ldcg(global_unscale(k));
+    unscale[0] = u.x; unscale[1] = u.y;
+    team_sync();  // nobody is behind with the exchange of the group before
+    if (lane == 0) flags->group[k][part] = 0;
   }
   // one step of the Gram matrix of panel k; below its top step, P goes to its slot for the other teams
   DEVICE void gram_step(const float (&c)[2][4], int k, int s, bool on) {
     uint32_t h[4], l[4];
     operand(c, h, l);  // h[2 * tile + half]
-    if (on && s > k) {
-      const uint32_t d = shared_address(slot(s)) + lane * 16;
-      store_matrix(d, h[0], h[2], h[1], h[3]);
-      store_matrix(d + 512, l[0], l[2], l[1], l[3]);
-    }
+    if (on && s > k) to_slot(s, h, l);
     UNROLL for (int z = 0; z < 4; z++) { h[z] = on ? h[z] : 0u; l[z] = on ? l[z] : 0u; }
     mma(gw[0], h, h[0], h[2]); mma(gw[1], h, h[1], h[3]);
     mma(gx[0], l, h[0], h[2]); mma(gx[1], l, h[1], h[3]);
     mma(gy[0], h, l[0], l[2]); mma(gy[1], h, l[1], l[3]);
   }
   // ---- where V of block j is for group k, and 16 x 16 of it as B operands: bh, bl[2 * n tile + half of k]
-  struct Source { const uint4* global; uint32_t shared; bool far; };
-  DEVICE Source source(int j, int slot, int k) {
+  struct Source { const uint4* global; uint32_t shared; };
+  DEVICE Source source(int j, int slot) {
     Source o;
-    o.far = RING && k >= j + p.window;
-    o.global = RING ? reinterpret_cast<const uint4*>(vg) + (size_t)(triangle(j, p.steps) - j) * (FAR_BYTES / 16) + lane : nullptr;
+    o.global = RING ? reinterpret_cast<const uint4*>(vg) + (size_t)(triangle(j, p.steps) - j) * (STEP_BYTES / 16) + lane : nullptr;
     o.shared = shared_address(sv) + (triangle(slot, p.steps) - j) * STEP_BYTES + lane * 16;
     return o;
   }
-  template <bool TRANSPOSED> DEVICE void fetch(const Source& v, int s, uint32_t (&bh)[4], uint32_t (&bl)[4]) {
+  template <bool TRANSPOSED, bool FAR> DEVICE void fetch(const Source& v, int s, uint32_t (&bh)[4], uint32_t (&bl)[4]) {
     const bool on = s < p.steps;  // else zeros
-    if (RING && v.far) {
+    if (FAR) {
       const uint4 z = make_uint4(0, 0, 0, 0);
-      const uint4* g4 = v.global + s * (FAR_BYTES / 16) + (TRANSPOSED ? 64 : 0);
+      const uint4* g4 = v.global + s * (STEP_BYTES / 16);
       const uint4 x = on ? __ldcg(g4) : z, y = on ? __ldcg(g4 + 32) : z;  // past L1: the other CTA may have written it
       bh[0] = x.x; bh[1] = x.y; bh[2] = x.z; bh[3] = x.w; bl[0] = y.x; bl[1] = y.y; bl[2] = y.z; bl[3] = y.w;
     } else {
@@ -662,34 +731,36 @@ struct Kernel {
       UNROLL for (int r = 0; r < 4; r++) w[t][r] = gw[t][r] + (gx[t][r] + gy[t][r]);
   }
   // E'C of the steps of this warp below the top step of block j. Two steps at a time for latency; the second may be zeros.
-  DEVICE void project(const Source& v, int j, float (&w)[2][4]) {
+  template <bool FAR, int AHEAD> DEVICE void project(const Source& v, int j, float (&w)[2][4], uint32_t (&bh)[2 * AHEAD][4], uint32_t (&bl)[2 * AHEAD][4]) {
     const int s0 = first_step(j + 1);
-    uint32_t bh0[4], bl0[4], bh1[4], bl1[4];
     clear(gw); clear(gx); clear(gy);
-    fetch<false>(v, s0, bh0, bl0);
-    fetch<false>(v, s0 + 4, bh1, bl1);
-    ROLL for (int s = s0; s < p.steps; s += 8) {
-      float c0[2][4], c1[2][4];
-      get(s, c0);
-      get(s + 4 < p.steps ? s + 4 : s, c1);
-      w_step(c0, bh0, bl0);
-      w_step(c1, bh1, bl1);
-      fetch<false>(v, s + 8, bh0, bl0);
-      fetch<false>(v, s + 12, bh1, bl1);
+    UNROLL for (int i = 0; i < 2 * AHEAD; i++) fetch<false, FAR>(v, s0 + 4 * i, bh[i], bl[i]);
+    ROLL for (int s = s0; s < p.steps; s += 8 * AHEAD) {
+      UNROLL for (int i = 0; i < AHEAD; i++) {
+        const int u = s + 8 * i;
+        if (i > 0 && u >= p.steps) break;
+        float c0[2][4], c1[2][4];
+        get(u, c0);
+        get(u + 4 < p.steps ? u + 4 : u, c1);
+        w_step(c0, bh[2 * i], bl[2 * i]);
+        w_step(c1, bh[2 * i + 1], bl[2 * i + 1]);
+        if (AHEAD == 1) { fetch<false, FAR>(v, s + 8, bh[0], bl[0]); fetch<false, FAR>(v, s + 12, bh[1], bl[1]); }
+      }
     }
     sum_up(w);
   }
   // ---- larfb: C -= E K E' C for block j. Below the top step E is the panel itself, ready before its reflectors are, so that
   // all but 16 rows of E'C is done by the time when K comes. The update of the last block also forms the Gram matrix of
   // what is left, and publishes it as the next panel.
-  DEVICE void apply(int j, int slot, int k) {
-    const Source v = source(j, slot, k);
+  template <bool FAR> DEVICE void apply(int j, int slot, int k) {
+    const Source v = source(j, slot);
     const int s0 = first_step(j);
-    const bool owner = s0 == j, last = j == k - 1, gram = last && k + 1 < p.steps;
-    uint32_t bh0[4], bl0[4], bh1[4], bl1[4], ah[4], al[4];
+    const bool owner = s0 == j, last = j == k - 1, gram = !FAR && last && k + 1 < p.steps;  // the last block is never far
+    constexpr int AHEAD = FAR && TEAMS < 4 ? 3 : 1;
+    uint32_t bh[2 * AHEAD][4], bl[2 * AHEAD][4], ah[4], al[4];
     float w[2][4], x[2][4], y[2][4];
-    barrier_wait_once((RING && v.far ? fbar : pbar) + j);
-    project(v, j, w);
+    if (FAR && helper) wait_flag(flags->block + j); else barrier_wait_once((FAR ? fbar : pbar) + j);
+    project<FAR, AHEAD>(v, j, w, bh, bl);
     float* b = buffer();
     post(w, reinterpret_cast<float4*>(b));
     uint4* top = reinterpret_cast<uint4*>(b) + PARTS * 64 + lane;  // the rows of C that every warp needs at the end
@@ -699,30 +770,41 @@ struct Kernel {
       operand(c, ah, al);
       top[0] = make_uint4(ah[0], ah[1], ah[2], ah[3]); top[32] = make_uint4(al[0], al[1], al[2], al[3]);
     }
-    if (!owner) fetch<true>(v, s0, bh0, bl0);
-    fetch<true>(v, s0 + 4, bh1, bl1);
+    // Tiles for the update: from global memory they are those of the product (all in registers where AHEAD allows), turned; the owner's top one comes later.
+    const int from = FAR ? first_step(j + 1) : s0;
+    if (!FAR && !owner) fetch<true, FAR>(v, s0, bh[0], bl[0]);
+    if (!FAR) fetch<true, FAR>(v, s0 + 4, bh[1], bl[1]);
+    if (FAR && AHEAD == 1) { fetch<false, FAR>(v, from, bh[0], bl[0]); fetch<false, FAR>(v, from + 4, bh[1], bl[1]); }
     team_sync();
     collect(w, reinterpret_cast<const float4*>(b));
     const uint4 uh = top[0], ul = top[32];
     ah[0] = uh.x; ah[1] = uh.y; ah[2] = uh.z; ah[3] = uh.w; al[0] = ul.x; al[1] = ul.y; al[2] = ul.z; al[3] = ul.w;
-    barrier_wait_once(kbar + j);
-    const unsigned char* record = sk + j * RECORD_BYTES;
-    const bool column = *reinterpret_cast<const volatile int*>(record + 1088) != 0;
-    if (column) {  // the panel went column by column: E is V, not P
-      project(v, j, w);
+    if (!(FAR && helper)) barrier_wait_once(kbar + j);
+    const unsigned char* record = FAR && helper ? reinterpret_cast<const unsigned char*>(global_record(j)) : sk + j * RECORD_BYTES;
+    const bool column = !FAR && *reinterpret_cast<const volatile int*>(record + 1088) != 0;
+    uint32_t eh[4], el[4];
+    fetch<false, FAR>(v, j, eh, el);
+    if (!FAR && owner) fetch<true, FAR>(v, s0, bh[0], bl[0]);
+    uint32_t th[4], tl[4];
+    float2 u0, u1;
+    if (FAR && helper) {
+      const uint4 x0 = __ldcg(reinterpret_cast<const uint4*>(record) + lane), x1 = __ldcg(reinterpret_cast<const uint4*>(record) + 32 + lane);
+      th[0] = x0.x; th[1] = x0.y; th[2] = x0.z; th[3] = x0.w; tl[0] = x1.x; tl[1] = x1.y; tl[2] = x1.z; tl[3] = x1.w;
+      u0 = __ldcg(reinterpret_cast<const float2*>(record + 1024 + 8 * q)); u1 = __ldcg(reinterpret_cast<const float2*>(record + 1056 + 8 * q));
+    } else {
+      load_matrix_transposed(th, shared_address(record) + lane * 16); load_matrix_transposed(tl, shared_address(record) + 512 + lane * 16);
+      u0 = *reinterpret_cast<const float2*>(record + 1024 + 8 * q); u1 = *reinterpret_cast<const float2*>(record + 1056 + 8 * q);
+    }
+    if (column) {  // the panel went column by column: E is V, not P (and so it is in global memory by now)
+      project<FAR, AHEAD>(v, j, w, bh, bl);
       b = buffer();
       post(w, reinterpret_cast<float4*>(b));
       team_sync();
       collect(w, reinterpret_cast<const float4*>(b));
-      fetch<true>(v, s0 + 4, bh1, bl1);
+      fetch<true, FAR>(v, s0, bh[0], bl[0]);
+      fetch<true, FAR>(v, s0 + 4, bh[1], bl[1]);
     }
-    uint32_t eh[4], el[4];
-    fetch<false>(v, j, eh, el);
-    if (owner || column) fetch<true>(v, s0, bh0, bl0);
-    uint32_t th[4], tl[4];
-    load_matrix_transposed(th, shared_address(record) + lane * 16); load_matrix_transposed(tl, shared_address(record) + 512 + lane * 16);
-    float sc4[4];
-    { const float2 u0 = *reinterpret_cast<const float2*>(record + 1024 + 8 * q), u1 = *reinterpret_cast<const float2*>(record + 1056 + 8 * q); sc4[0] = u0.x; sc4[1] = u0.y; sc4[2] = u1.x; sc4[3] = u1.y; }
+    const float sc4[4] = {u0.x, u0.y, u1.x, u1.y};
     clear(x); clear(y);
     mma(w[0], ah, eh[0], eh[1]); mma(w[1], ah, eh[2], eh[3]);
     mma(x[0], al, eh[0], eh[1]); mma(x[1], al, eh[2], eh[3]);
@@ -739,20 +821,32 @@ struct Kernel {
       UNROLL for (int r = 0; r < 4; r++) w[t][r] = -(w[t][r] + (x[t][r] + y[t][r])) * sc4[2 * t + (r & 1)];
     operand(w, wh, wl);
     clear(gw); clear(gx); clear(gy);
-    ROLL for (int s = s0; s < p.steps; s += 8) {
-      const bool on = s + 4 < p.steps;
-      const int s1 = on ? s + 4 : s;
-      float c0[2][4], c1[2][4];
-      get(s, c0);
-      get(s1, c1);
-      UNROLL for (int t = 0; t < 2; t++) { mma(c0[t], wl, bh0[2 * t], bh0[2 * t + 1]); mma(c1[t], wl, bh1[2 * t], bh1[2 * t + 1]); }
-      UNROLL for (int t = 0; t < 2; t++) { mma(c0[t], wh, bl0[2 * t], bl0[2 * t + 1]); mma(c1[t], wh, bl1[2 * t], bl1[2 * t + 1]); }
-      UNROLL for (int t = 0; t < 2; t++) { mma(c0[t], wh, bh0[2 * t], bh0[2 * t + 1]); mma(c1[t], wh, bh1[2 * t], bh1[2 * t + 1]); }
-      put(s, c0);
-      if (on) put(s1, c1);
-      if (gram) { gram_step(c0, k, s, s >= k); gram_step(c1, k, s1, on); }
-      fetch<true>(v, s + 8, bh0, bl0);
-      fetch<true>(v, s + 12, bh1, bl1);
+    if (FAR && owner) {
+      float c[2][4];
+      get(j, c);
+      turn(eh); turn(el);
+      UNROLL for (int t = 0; t < 2; t++) { mma(c[t], wl, eh[2 * t], eh[2 * t + 1]); mma(c[t], wh, el[2 * t], el[2 * t + 1]); mma(c[t], wh, eh[2 * t], eh[2 * t + 1]); }
+      put(j, c);
+    }
+    ROLL for (int u = from; u < p.steps; u += 8 * AHEAD) {
+      UNROLL for (int i = 0; i < AHEAD; i++) {
+        const int s = u + 8 * i;
+        if (i > 0 && s >= p.steps) break;
+        const bool on = s + 4 < p.steps;
+        const int s1 = on ? s + 4 : s;
+        uint32_t (&h0)[4] = bh[2 * i], (&l0)[4] = bl[2 * i], (&h1)[4] = bh[2 * i + 1], (&l1)[4] = bl[2 * i + 1];
+        if (FAR) { turn(h0); turn(l0); turn(h1); turn(l1); }
+        float c0[2][4], c1[2][4];
+        get(s, c0);
+        get(s1, c1);
+        UNROLL for (int t = 0; t < 2; t++) { mma(c0[t], wl, h0[2 * t], h0[2 * t + 1]); mma(c1[t], wl, h1[2 * t], h1[2 * t + 1]); }
+        UNROLL for (int t = 0; t < 2; t++) { mma(c0[t], wh, l0[2 * t], l0[2 * t + 1]); mma(c1[t], wh, l1[2 * t], l1[2 * t + 1]); }
+        UNROLL for (int t = 0; t < 2; t++) { mma(c0[t], wh, h0[2 * t], h0[2 * t + 1]); mma(c1[t], wh, h1[2 * t], h1[2 * t + 1]); }
+        put(s, c0);
+        if (on) put(s1, c1);
+        if (gram) { gram_step(c0, k, s, s >= k); gram_step(c1, k, s1, on); }
+        if (AHEAD == 1) { fetch<!FAR, FAR>(v, s + 8, bh[0], bl[0]); fetch<!FAR, FAR>(v, s + 12, bh[1], bl[1]); }
+      }
     }
   }
 
@@ -1128,11 +1222,9 @@ struct Kernel {
       arrive_far(k);
     }
   }
-  // a step of E as two fp16 terms to its slot, the other CTAs and global memory: [2 * tile + half] stored as [2 * half + tile]
-  DEVICE void send_step(int k, int s, const uint32_t (&hi)[4], const uint32_t (&lo)[4]) {
-    uint4* d = reinterpret_cast<uint4*>(slot(s)) + lane;
-    store_matrix(shared_address(d), hi[0], hi[2], hi[1], hi[3]);
-    store_matrix(shared_address(d) + 512, lo[0], lo[2], lo[1], lo[3]);
+  // a step of E from its slot to the other CTAs and global memory
+  DEVICE void send_step(int k, int s) {
+    const uint4* d = reinterpret_cast<const uint4*>(slot(s)) + lane;
     if (CTAS > 1) {
       __syncwarp();
       const uint4 x = d[0], y = d[32];
@@ -1194,12 +1286,15 @@ struct Kernel {
       }
       uint32_t hi[4], lo[4];
       operand(c, hi, lo);
+      to_slot(k, hi, lo);  // read by nobody before K is there
+      __syncwarp();
       while (*fine_flag() == EMPTY) {}
       if (*fine_flag() != 0) {
-        send_step(k, k, hi, lo);
+        if (lane == 0) barrier_arrive(kbar + k);
+        send_step(k, k);
         put(k, c);  // V's top rows are formed like the others
         __syncwarp();
-        if (lane == 0) { barrier_arrive(kbar + k); arrive_far(k); }
+        if (lane == 0) arrive_far(k);
       }
       made[lane] = make_float4(top[0][0], top[0][1], top[0][2], top[0][3]);
       made[32 + lane] = make_float4(top[1][0], top[1][1], top[1][2], top[1][3]);
@@ -1303,7 +1398,8 @@ struct Kernel {
           const float2 fh = __half22float2(halves(hi[z])), fl = __half22float2(halves(lo[z]));
           v[z >> 1][(z & 1) * 2] = fh.x + fl.x; v[z >> 1][(z & 1) * 2 + 1] = fh.y + fl.y;
         }
-        send_step(k, s, hi, lo);
+        to_slot(s, hi, lo);
+        send_step(k, s);
         mma(gw[0], hi, hi[0], hi[2]); mma(gw[1], hi, hi[1], hi[3]);
         mma(gx[0], lo, hi[0], hi[2]); mma(gx[1], lo, hi[1], hi[3]);
         mma(gy[0], hi, lo[0], lo[2]); mma(gy[1], hi, lo[1], lo[3]);
@@ -1342,6 +1438,7 @@ struct Kernel {
         tau[k * GROUP + lane] = vv > 0.f ? 2.f * reciprocal(vv) : 0.f;
       }
     }
+    if (part == LARFT) export_block(k);
     ROLL for (int s = part; s < k; s += 4) {
       float c[2][4];
       get(s, c);
@@ -1381,9 +1478,12 @@ DEVICE void geqrf_body(const Args& p) {
   me.pbar = reinterpret_cast<uint64_t*>(o); me.kbar = me.pbar + p.steps; me.fbar = me.kbar + p.steps; o += (p.steps * 24 + 127) / 128 * 128;
   me.sz = o; o += STEP_BYTES;
   me.sv = o;
-  const size_t mat = blockIdx.x / CTAS;
+  const bool helper = me.helper = RING && CTAS > 1 && blockIdx.x >= CTAS * p.batch;
+  const size_t mat = helper ? blockIdx.x - CTAS * p.batch : blockIdx.x / CTAS;
+  if (helper && mat >= p.batch) return;  // clusters are pairs
+  me.flags = all_flags + mat;
   me.a = p.a + mat * p.n * p.n; me.h = p.h + mat * p.n * p.n; me.tau = p.tau + mat * p.n;
-  me.vg = RING ? p.vglobal + mat * (size_t)(triangle(p.steps, p.steps) * (FAR_BYTES / 4)) : nullptr;
+  me.vg = RING ? p.vglobal + mat * (size_t)(workspace_bytes(p.steps, p.helped) / 4) : nullptr;
   // a warp a block: instructions on barriers run one lane after the other
   for (int i = warp; i < p.steps; i += TEAMS * PARTS) {
     const bool own = i / TEAMS % CTAS == rank;
@@ -1398,19 +1498,30 @@ DEVICE void geqrf_body(const Args& p) {
   __syncthreads();
   if (CTAS > 1) { barrier_init_fence(); cluster_arrive(); }
   // A hint only, so it may run while the grid before this one still does: the matrices of the clusters that start late as well
-  if (mat < p.early) for (int b = mat; b < p.batch; b += p.early)
+  if (!helper && mat < p.early) for (int b = mat; b < p.batch; b += p.early)
     for (int i = rank * TEAMS * 128 + threadIdx.x; i < p.n * p.n / 32; i += CTAS * TEAMS * 128) prefetch_l2(p.a + (size_t)b * p.n * p.n + (size_t)i * 32);
   after_earlier_grids();
   bool first = CTAS > 1;  // the others may still be setting up their barriers while the first group is loaded
-  for (int k = rank * TEAMS + me.team; k < p.steps; k += CTAS * TEAMS) {
+  const int stride = helper ? TEAMS : CTAS * TEAMS;
+  ROLL for (int k = helper ? p.helped + me.team : rank * TEAMS + me.team; k < p.steps; k += stride) {
     me.mine = triangle(RING ? k % p.window : k, p.steps) - k;
-    me.load(k);
+    const bool taken = RING && CTAS > 1 && !helper && k >= p.helped;
+    if (taken) me.take(k); else me.load(k);
     if (first) { cluster_wait(); first = false; }
-    for (int j = 0, slot = 0; j < k; j++) { me.apply(j, slot, k); slot = RING && slot + 1 == p.window ? 0 : slot + 1; }
-    me.factor(k);
+    const int end = helper ? me.lead(k) : k;
+    int j = taken ? me.lead(k) : 0, slot = RING ? j % p.window : 0;
+    ROLL for (; j < end; j++) {
+      if (RING && (helper || k >= j + p.window)) me.template apply<true>(j, slot, k); else me.template apply<false>(j, slot, k);
+      slot = RING && slot + 1 == p.window ? 0 : slot + 1;
+    }
+    if (RING && helper) me.deliver(k); else me.factor(k);
   }
   if (first) cluster_wait();
-  if (CTAS > 1)  // what the peers send must have come before this memory is given back
+  if (RING && helper) {  // all teams have seen all blocks
+    __syncthreads();
+    if (threadIdx.x < MAX_STEPS) me.flags->block[threadIdx.x] = 0;
+  }
+  if (CTAS > 1 && !helper)  // what the peers send must have come before this memory is given back
     for (int j = threadIdx.x; j < p.steps - 1; j += TEAMS * 128) if (j / TEAMS % CTAS != rank) {
       barrier_wait_once(me.pbar + j); barrier_wait_once(me.kbar + j);
       if (RING && j + p.window < p.steps) barrier_wait_once(me.fbar + j);
@@ -1421,18 +1532,6 @@ __global__ void __launch_bounds__(TEAMS * 128, 1) geqrf_teams(Args p) { geqrf_bo
 template <int TEAMS, bool RING>
 __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(TEAMS * 128, 1) geqrf_teams2(Args p) { geqrf_body<TEAMS, RING, 2>(p); }
 
-template <int TEAMS, bool RING, int CTAS>
-static int launch_teams(const Args& args, int batch, int bytes) {
-  static bool ready = false;
-  void (*kernel)(Args);
-  if constexpr (CTAS == 1) kernel = geqrf_teams<TEAMS, RING>; else kernel = geqrf_teams2<TEAMS, RING>;
-  if (!ready) {
-    cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED);
-    if (e != cudaSuccess) return (int)e;
-    ready = true;
-  }
-  return launch(kernel, batch * CTAS, TEAMS * 128, bytes, args);
-}
 }  // namespace qr_small
 // n <= 32: one warp a matrix, lane = column.
 namespace qr_small {
@@ -1467,31 +1566,32 @@ __global__ void __launch_bounds__(32) geqrf_warp(const float* __restrict__ a, fl
 
 // Few instances, for the time to build: one CTA a matrix (large batches) always with the code that can read blocks from global memory.
 namespace qr_small {
-inline int geqrf_by_teams(Args args, int batch, bool two, float* (*workspace)(size_t)) {
-  Plan r = plan(args.n, 3);
-  args.steps = r.steps; args.window = r.window;
-  if (two && r.window == r.steps) return launch_teams<3, false, 2>(args, batch, r.bytes);  // the chain is the clock, a fourth team only slows it
-  r = plan(args.n, 4);  // leaves room for two blocks, the least that works, up to n = 384
-  args.window = r.window;
-  if (r.window < r.steps) args.vglobal = (uint32_t*)workspace((size_t)batch * triangle(r.steps, r.steps) * FAR_BYTES);
-  return two ? launch_teams<4, true, 2>(args, batch, r.bytes) : launch_teams<4, true, 1>(args, batch, r.bytes);
+inline int geqrf_by_teams(Args args, int batch, int processors, float* (*workspace)(size_t)) {
+  const bool two = 2 * batch <= processors;
+  Plan r = plan(args.n, two ? 3 : 4);
+  args.steps = args.helped = r.steps; args.window = r.window;
+  // A helper where three processors a matrix are there. More for it to do, and it is the clock; less, and the teams are (measured: 10 of 22, 8 of 18 .. 20, 10 of 24
+  // groups). What it reads has outlived the window, so it is in global memory.
+  if (two && r.window < r.steps && (batch * 3 + 1) / 2 * 2 <= processors) { args.lag = max(r.steps / 2 - 1, r.window - 1); args.helped = min(args.lag + 2, r.steps); }
+  const int clusters = args.helped < r.steps ? batch + (batch + 1) / 2 : batch, room = (two ? processors / 2 : processors) - batch;
+  args.early = room > 0 ? room : batch;  // clusters that start while the grid before this one runs (its helpers are done early)
+  if (two && r.window == r.steps) return launch<geqrf_teams2<3, false>>(2 * batch, 384, r.bytes, args);
+  if (r.window < r.steps) args.vglobal = (uint32_t*)workspace((size_t)batch * workspace_bytes(r.steps, args.helped));
+  return two ? launch<geqrf_teams2<3, true>>(2 * clusters, 384, r.bytes, args) : launch<geqrf_teams<4, true>>(batch, 512, r.bytes, args);
 }
 }  // namespace qr_small
 
 extern "C" int qr_small_launch(const float* a, float* h, float* tau, int n, int batch, float* (*workspace)(size_t)) {
   using namespace qr_small;
-  if (n == 32) return launch(geqrf_warp<true>, batch, 32, 0, a, h, tau, n);
-  if (n < 32) return launch(geqrf_warp<false>, batch, 32, 0, a, h, tau, n);
+  if (n == 32) return launch<geqrf_warp<true>>(batch, 32, 0, a, h, tau, n);
+  if (n < 32) return launch<geqrf_warp<false>>(batch, 32, 0, a, h, tau, n);
   static int processors = 0;
   if (processors == 0) {
     int device = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   }
-  const bool two = n >= TWO_CTAS_FROM && 2 * batch <= processors;
-  const int room = two ? processors / 2 - batch : processors - batch;  // clusters that start while the grid before this one runs
-  const Args args{a, h, tau, nullptr, n, 0, 0, batch, room > 0 ? room : batch};
-  return geqrf_by_teams(args, batch, two, workspace);
+  return geqrf_by_teams(Args{a, h, tau, nullptr, n, 0, 0, batch, 0, 0, 0}, batch, processors, workspace);
 }
 """
 
@@ -1546,7 +1646,7 @@ static PyMethodDef methods[] = {{"geqrf_small", geqrf_small, METH_O, "(H, tau) o
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { PyModule_AddFunctions(m.ptr(), methods); }
 """
 
-# ---------------------------------------------------------------- n512: v107
+# ---------------------------------------------------------------- n512: v120
 
 N512_CUDA = PRELUDE + r"""
 // CONTENTS
@@ -1602,7 +1702,10 @@ N512_CUDA = PRELUDE + r"""
 //
 // FEW INSTRUCTIONS. One matrix an SM, two warps a scheduler, code run once a panel: an instruction on the path costs about
 // four cycles, nearly whatever it does. So: one loop body for all windows, short rolled loops for the serial parts, tests
-// and rare paths outside.
+// and rare paths outside. The loop is 100 KB; with 8 KB more the whole kernel was 4 % slower.
+//
+// ZERO COLUMNS. A panel of zeros has R, V and tau of zero. If all columns after it are zero as well (read to make sure) the
+// matrix ends there: exact, and a quarter of the columns of a matrix of rank 3n/4 made with zeros.
 //
 // WHEN THE RECURRENCE CANNOT BE TRUSTED: rounding in G is 2^-22; a pivot below PIVOT_RATIO of its column, or a column of
 // M above M_NORM, would magnify it too much. Both are known exactly. The pass then ends before the first column past stricter
@@ -1614,13 +1717,14 @@ using namespace qr;
 
 // ---------------------------------------------------------------- instructions
 
+#define RARE(...) __builtin_expect(!!(__VA_ARGS__), 0)
 DEVICE float2 unpack_half2(uint32_t u) { return __half22float2(*reinterpret_cast<__half2*>(&u)); }
-DEVICE uint32_t twice(uint32_t u) {
-  __half2 h = __hadd2(*reinterpret_cast<__half2*>(&u), *reinterpret_cast<__half2*>(&u));
-  return *reinterpret_cast<uint32_t*>(&h);
-}
 DEVICE uint32_t times_half2(uint32_t u, uint32_t v) {
   __half2 h = __hmul2(*reinterpret_cast<__half2*>(&u), *reinterpret_cast<__half2*>(&v));
+  return *reinterpret_cast<uint32_t*>(&h);
+}
+DEVICE uint32_t plus_half2(uint32_t u, uint32_t v) {
+  __half2 h = __hadd2(*reinterpret_cast<__half2*>(&u), *reinterpret_cast<__half2*>(&v));
   return *reinterpret_cast<uint32_t*>(&h);
 }
 // the same with K = 8: A 16 x 8, B 8 x 8
@@ -1640,17 +1744,14 @@ DEVICE float two_over(float x) {  // 2/x to an ulp
   const float y = reciprocal(x);
   return 2.f * fmaf(fmaf(-x, y, 1.f), y, y);
 }
+constexpr uint64_t EVICT_FIRST = 0x12F0000000000000;  // createpolicy's word for all of A: it is read once
+DEVICE void tensor_load(void* to, const CUtensorMap* map, int column, int row, unsigned long long* b) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0],[%1,{%2,%3}],[%4],%5;"
+               ::"r"(shared_address(to)), "l"(map), "r"(column), "r"(row), "r"(shared_address(b)), "l"(EVICT_FIRST) : "memory");
+}
 DEVICE void tensor_prefetch(const CUtensorMap* map, int column, int row) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0,{%1,%2}];" ::"l"(map), "r"(column), "r"(row) : "memory");
-}
-// Low terms of V: 16 tiles of 4 groups of reflectors.
-DEVICE void tensor_load_low(void* to, const CUtensorMap* map, int tile, int group, unsigned long long* b) {
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0],[%1,{%2,%3,%4}],[%5];" ::"r"(
-                   shared_address(to)), "l"(map), "r"(0), "r"(tile), "r"(group), "r"(shared_address(b)) : "memory");
-}
-DEVICE void tensor_store_low(const CUtensorMap* map, const void* from, int tile, int group) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0,{%1,%2,%3}],[%4];" ::"l"(map), "r"(0), "r"(tile),
-               "r"(group), "r"(shared_address(from)) : "memory");
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile.L2::cache_hint [%0,{%1,%2}],%3;" ::"l"(map), "r"(column), "r"(row),
+               "l"(EVICT_FIRST) : "memory");
 }
 
 DEVICE int lowest_bit(uint32_t x) { return __ffs((int)x) - 1; }
@@ -1689,6 +1790,10 @@ DEVICE void wgmma_32(float (&d0)[4], float (&d1)[4], float (&d2)[4], float (&d3)
 
 // ---------------------------------------------------------------- sizes
 
+// V, C and W' in two fp16 terms throughout (the FP32 class), or in one where that is enough. The host writes true where it wants the class.
+constexpr bool FP32_CLASS = true;
+constexpr bool FUSED = WARPGROUP_MMA;  // larfb's products with all terms a wait
+
 constexpr int NB = 64;         // columns of a panel = reflectors of a block
 constexpr int IB = 32;         // columns of a window: one Gram and one recurrence
 constexpr int TILE = 8;        // rows of a tile, the n of mma m16n8
@@ -1696,6 +1801,7 @@ constexpr int ROWS = 512;      // rows held on chip; a smaller n is padded with 
 constexpr int TILES = ROWS / TILE;
 constexpr int OWN = TILES / 2; // tiles of a warpgroup
 constexpr int BOX = 128;       // rows of a tensor copy
+constexpr int SHARED_START = 1024;  // the system has the first kilobyte
 constexpr int WARPS = 8;
 constexpr int THREADS = WARPS * 32;
 constexpr int MOVER = THREADS - 32;  // the thread that starts all bulk copies
@@ -1713,12 +1819,12 @@ constexpr float M_NORM = 1000.f, M_SAFE = 30.f;
 // FP32_CLASS: V, C and W' take two terms everywhere, for column-wise residuals of torch.geqrf's order. How far the recurrence is to
 // be trusted then depends on what is left of a column, |p|, against the whole of it (its absolute sum is 128 .. 256): R and V of a
 // window are wrong by about 2^-22 growth^2 |p|, which may be a fraction of n eps times the column's sum. So
-// ratio = |p| / (TRUST n), at least 1 / MOST_TRUST; pivot / |p|^2 > ratio and growth^2 < 4 / ratio; SAFER times stricter where a
+// ratio = |p| / (TRUST n^2), at least 1 / MOST_TRUST; pivot / |p|^2 > ratio and growth^2 < 4 / ratio; SAFER times stricter where a
 // pass has to end.
-constexpr bool FP32_CLASS = true;
-constexpr float TRUST = 64.f, MOST_TRUST = 1e5f, SAFER = 64.f;
+constexpr float TRUST = 1.f / 8, MOST_TRUST = 1e5f, SAFER = 64.f;
 constexpr float TINY_SQUARE = 1e-30f;
 constexpr float ZERO_PIVOT = 1e-37f;  // stands for the pivot of a zero column, so that its square root has an inverse
+constexpr float LEAST_NORM = 4.5e-19f;  // above its square root
 constexpr int DOWN_LIMIT = 22;  // what is left of a column is scaled up by at most 2^22; its M then fits fp16 or is refused
 // Rounding v to fp16 leaves an error of about 2e-4 |p| per column (root mean square of fp16's relative rounding), spread
 // over the m rows left: 1-norm sqrt(m) 2e-4 |p|. Where that could reach TWO_TERM_AT of the 20 allowed, V takes two terms.
@@ -1726,17 +1832,13 @@ constexpr float V_ROUNDING = 2e-4f;
 constexpr float TWO_TERM_AT = 5.5f;
 
 struct Window {            // scratch of one window's recurrence
-  union {
-    float x[IB][IB + 1];   // G = (x + x')/2
-    float out[IB][PAD];    // [row][column]: R on and above the diagonal, v below
-  };
-  float g[IB][PAD];        // G, symmetric, and what is left of it
+  float out[IB][PAD];      // [row][4 + column]: R on and above the diagonal, v below
+  float g[IB][PAD];        // upper triangle of G, and what is left of it
   float diagonal[IB];      // of G at the start
   float pivot[IB];         // of the Cholesky factorization
-  float r_abs[IB][PAD];    // [column][row]: Cholesky factor of G
+  float r_abs[IB][PAD];    // [column][4 + row]: Cholesky factor of G
   float top[IB][PAD];      // [row][column]: top of P, and what is left of it
-  float w[IB][PAD];        // [column][row]: U = diag(1/inverse) + w, P = V U
-  float block[3][32];      // 4 x 4 on the diagonal of g and of top, once for each role
+  float w[IB][PAD];        // [column][4 + row]: U = diag(1/inverse) + w, P = V U
   float m[IB][PAD];        // [reflector][column]: M transposed, V = P M
   float inverse[IB];       // 1 / (alpha - beta), 0 where tau = 0
 };
@@ -1748,8 +1850,8 @@ struct Triangle {          // scratch of larft
   float t12t[IB][PAD];
 };
 struct Scratch {
-  float4 partial[WARPS][8][32];
   union { Window win; Triangle tri; };
+  float4 partial[WARPS][8][32];
 };
 struct Exchange {
   float4 partial[2][4][GROUPS][32];  // W of both warpgroups
@@ -1770,36 +1872,34 @@ struct __align__(128) Shared {
   float back[NB];                    // undoes both
   float sum[2][NB];                  // column sums of both warpgroups
   float beta[IB];
-  float ratio[IB];                   // FP32_CLASS: the smallest pivot to trust
   int trip;                          // the recurrence cannot be trusted for the whole window
   int good;                          // its columns before the first one in doubt
   int two_terms;                     // V of this panel takes two terms
   uint32_t largest_sum;              // bits of the largest column sum so far: ||A||_1 at the end
   uint32_t largest_column;           // bits of a bound on the largest column norm of this panel
-  unsigned long long full[4];        // mbarriers of the stages; FP32_CLASS: of the chunks
-  unsigned long long panel;          // and of the next panel's halves
-  unsigned long long low;            // and of the first window's low term
+  unsigned long long full[5];  // mbarriers of the stages; of the chunks, and of the first window's low terms
+  unsigned long long panel[2];       // and of the next panel's halves
+  float ratio[IB];                   // FP32_CLASS: the smallest pivot to trust
 };
 static_assert(sizeof(Scratch) <= sizeof(uint32_t) * TILES * GROUPS * 32, "scratch fits a stage");
-
-constexpr int SHARED_BYTES = sizeof(Shared);
 
 struct Lane { int tid, warp, lane, wg, ws, g, q; };
 struct Job {
   const float* a; float* h; float* tau; uint32_t* v; uint32_t* v_lo; uint32_t* t; int n; int panels; int k; uint32_t flags;
-  const CUtensorMap* map; int row; const CUtensorMap* low_map; int low_row;
+  const CUtensorMap* map; int row;
 };
 typedef float Panel[OWN][4];
 
-// Words of V's low term in its workspace. FP32_CLASS: the tiles of 8 reflectors follow one another, as in p[1], where they are
-// formed, so that a window is four copies and yet all 64 reflectors are the N of one product.
-DEVICE size_t low_at(int k, int tile, int group) {
-  return (size_t)((k * GROUPS + group) * TILES + tile) * 32;
-}
-// FP32_CLASS: P and the low terms lie by chunks of 16 tiles, 16 KB: of P high and low term of 4 groups, of V's low term 8 groups.
-constexpr int CHUNKS = TILES / 16;
+// FP32_CLASS: P and V's low terms lie by chunks of 16 tiles, 16 KB, the 8 x 8 tiles of a group one after the other: of P high and low
+// terms of 4 groups, of V the low terms of 8, in v[1] and in the workspace. V's low terms of a window are formed over P's, and yet all
+// 64 reflectors are the N of one product.
+constexpr int CHUNKS = TILES / 16, CHUNK = 16384;
 constexpr int P_GROUP = 2048, P_LOW = 4 * P_GROUP;  // bytes
-DEVICE int p_offset(int tile) { return (tile >> 4) * 16384 + (tile & 15) * 128; }
+DEVICE int p_offset(int tile) { return (tile >> 4) * CHUNK + (tile & 15) * 128; }
+// Where a tile of V's low term is in its workspace.
+DEVICE uint32_t* low_at(const Job& job, int tile, int group) {
+  return job.v_lo + (size_t)job.k * TILES * GROUPS * 32 + ((p_offset(tile) + group * P_GROUP) / 4);
+}
 DEVICE uint32_t* p_tile(Shared& s, int term, int tile, int group) {
   return &s.p[0][0][0][0] + (p_offset(tile) + term * P_LOW + group * P_GROUP) / 4;
 }
@@ -1822,11 +1922,15 @@ DEVICE void load_panel(Panel& c, const Job& job, int k, const Lane& me) {
 }
 // n = 512: half of the rows at a time through shared memory by tensor copies. Ordinary loads would fill the queue that shared
 // memory's loads and stores go through as well. Boxes of BOX rows and IB columns, units of 16 bytes swizzled by the row.
-DEVICE void fetch_half(Shared& s, const Job& job, int k, int half, uint32_t* to) {  // one thread
-  barrier_expect(&s.panel, ROWS * NB * 2);
-  UNROLL for (int i = 0; i < 4; i++) {
-    tensor_load(to + i * (BOX * IB), job.map, k * NB + (i & 1) * IB, job.row + (2 * half + (i >> 1)) * BOX, &s.panel);
+DEVICE uint32_t* half_at(Shared& s, int half) { return half == 0 ? s.half : &s.v[0][0][0][0]; }
+DEVICE void fetch_boxes(Shared& s, const Job& job, int k, int half, int from, int end) {  // one thread
+  ROLL for (int i = from; i < end; i++) {
+    tensor_load(half_at(s, half) + i * (BOX * IB), job.map, k * NB + (i & 1) * IB, job.row + (2 * half + (i >> 1)) * BOX, &s.panel[half]);
   }
+}
+DEVICE void fetch_half(Shared& s, const Job& job, int k, int half) {
+  barrier_expect(&s.panel[half], ROWS * NB * 2);
+  fetch_boxes(s, job, k, half, 0, 4);
 }
 template <int HALF>
 DEVICE void read_half(Panel& c, const uint32_t* from, const Lane& me) {
@@ -1905,7 +2009,7 @@ DEVICE void scale_panel(Panel& c, Shared& s, const Lane& me) {
     x += shfl_xor(x, 1);
     x += shfl_xor(x, 2);
     // of half of the rows: twice the larger half is a bound, and near the truth where it matters
-    if (me.q == 0 && x > 0.f) {
+    if (me.q == 0 && x != 0.f) {
       atomicMax(&s.largest_column, __float_as_uint(2.f * x * reciprocal_sqrt(2.f * x) * power_of_two(-e[b])));
     }
   }
@@ -1913,20 +2017,14 @@ DEVICE void scale_panel(Panel& c, Shared& s, const Lane& me) {
 
 // ---------------------------------------------------------------- larfb: apply an earlier block
 
-// FP32_CLASS: blocks in place, high terms in v[0], low ones in v[1], T in turn.
-DEVICE void expect_chunk(Shared& s, int j, int chunk, bool high) {  // one thread
-  const int tile = 8 * j > 16 * chunk ? 8 * j : 16 * chunk;
-  barrier_expect(&s.full[chunk], 16384 + (high ? (16 * chunk + 16 - tile) * 1024 : 0) + (chunk == j >> 1 ? T_OPERANDS * 512 : 0));
-}
-DEVICE void fetch_high_chunk(Shared& s, const Job& job, int j, int chunk) {
-  const int tile = 8 * j > 16 * chunk ? 8 * j : 16 * chunk;
-  bulk_load(&s.v[0][tile][0][0], job.v + (size_t)(j * TILES + tile) * GROUPS * 32, (16 * chunk + 16 - tile) * 1024, &s.full[chunk]);
-  if (chunk == j >> 1) bulk_load(&s.t[j & 1][0][0], job.t + (size_t)j * T_OPERANDS * 128, T_OPERANDS * 512, &s.full[chunk]);
-}
-DEVICE void fetch_low_chunk(Shared& s, const Job& job, int j, int chunk) {
-  uint32_t* to = &s.v[1][16 * chunk][0][0];
-  tensor_load_low(to, job.low_map, 16 * chunk, job.low_row + 8 * j, &s.full[chunk]);
-  tensor_load_low(to + 2048, job.low_map, 16 * chunk, job.low_row + 8 * j + 4, &s.full[chunk]);
+// FP32_CLASS: blocks in place, high terms in v[0], low ones in v[1]; by chunks of 16 tiles, from the last, with which T comes (into its
+// two stages in turn), to the first. What a chunk has of rows above its block is anything.
+DEVICE void fetch_chunk(Shared& s, const Job& job, int j, int chunk) {  // one thread
+  const size_t at = (size_t)(j * CHUNKS + chunk) * (CHUNK / 4);
+  barrier_expect(&s.full[chunk], 2 * CHUNK + (chunk == CHUNKS - 1 ? T_OPERANDS * 512 : 0));
+  bulk_load(&s.v[0][16 * chunk][0][0], job.v + at, CHUNK, &s.full[chunk]);
+  bulk_load(&s.v[1][16 * chunk][0][0], job.v_lo + at, CHUNK, &s.full[chunk]);
+  if (chunk == CHUNKS - 1) bulk_load(&s.t[j & 1][0][0], job.t + (size_t)j * T_OPERANDS * 128, T_OPERANDS * 512, &s.full[chunk]);
 }
 // A chunk of this block is not needed any more (by this warp): the next block's into its place.
 DEVICE void release_chunk(Shared& s, const Job& job, int next, int chunk, const Lane& me) {
@@ -1934,13 +2032,11 @@ DEVICE void release_chunk(Shared& s, const Job& job, int next, int chunk, const 
   if (me.warp == WARPS - 1) {
     named_join(6 + chunk, THREADS);
     if (me.tid == MOVER) {
-      if (chunk == next >> 1) {
+      if (chunk == CHUNKS - 1) {  // the first one
         if (next == 1) bulk_store_read();           // T's stage is free
         if (next + 1 == job.k) bulk_store_wait();  // block k - 1 is in memory
       }
-      expect_chunk(s, next, chunk, true);
-      fetch_high_chunk(s, job, next, chunk);
-      fetch_low_chunk(s, job, next, chunk);
+      fetch_chunk(s, job, next, chunk);
     }
   } else {
     named_arrive(6 + chunk, THREADS);
@@ -1950,110 +2046,140 @@ DEVICE void release_chunk(Shared& s, const Job& job, int next, int chunk, const 
 // W'^T = W^T T as d + rest; the accumulators w are the A operand of it. Each warpgroup does the half of it that costs half: groups
 // 0, 1, 6, 7 of reflectors (1 + 1 + 4 + 4 operands of T) and 2 to 5.
 template <bool TWO>
-DEVICE void apply_t(float (&d)[4][4], float (&rest)[4][4], const float (&w)[GROUPS][4], const uint4 (*t_operands)[32],
-                    const Lane& me) {
+DEVICE void apply_t(float (&d)[4][4], float (&rest)[4][4], const uint32_t (&hi)[4][4], const uint32_t (&lo)[4][4],
+                    const uint4 (*t_operands)[32], const Lane& me) {
   UNROLL for (int st = 0; st < GROUPS / 2; st++) {
-    uint32_t hi[4], lo[4];
-    UNROLL for (int z = 0; z < 4; z++) {
-      const float(&x)[4] = w[2 * st + (z >> 1)];
-      if (TWO) {
-        split(x[(z & 1) * 2], x[(z & 1) * 2 + 1], hi[z], lo[z]);
-      } else {
-        hi[z] = pack(x[(z & 1) * 2], x[(z & 1) * 2 + 1]);
-      }
-    }
-    UNROLL for (int u = 0; u < 4; u++) {
-      const int r = me.wg == 0 ? (u < 2 ? u : u + 4) : u + 2;
-      const bool both = st < (u < 2 ? 1 : 3);
-      const bool one = u < 2 ? st == 1 && me.wg == 1 : st == 3 && me.wg == 0;
+    UNROLL for (int pair = 0; pair < 4; pair += 2) {
+      const bool both = st < (pair == 0 ? 1 : 3);
+      const bool one = pair == 0 ? st == 1 && me.wg == 1 : st == 3 && me.wg == 0;
       if (both || ((st == 1 || st == 3) && one)) {
-        const uint4 t = t_operands[st * (9 - st) + r - 2 * st][me.lane];
-        mma(d[u], hi, t.x, t.y);
-        mma(rest[u], hi, t.z, t.w);
-        if (TWO) mma(rest[u], lo, t.x, t.y);
+        const int r = me.wg == 0 ? 3 * pair : pair + 2;
+        const uint4 t[2] = {t_operands[st * (9 - st) + r - 2 * st][me.lane], t_operands[st * (9 - st) + r + 1 - 2 * st][me.lane]};
+        UNROLL for (int u = 0; u < 2; u++) mma(d[pair + u], hi[st], t[u].x, t[u].y);
+        UNROLL for (int u = 0; u < 2; u++) mma(rest[pair + u], hi[st], t[u].z, t[u].w);
+        UNROLL for (int u = 0; u < 2; u++) {
+          if (TWO) mma(rest[pair + u], lo[st], t[u].x, t[u].y);
+        }
       }
     }
   }
 }
 
 struct Part { int window, from, to; };
+// Of this lane's W only that: rare.
+NOINLINE void select_part(float4 (*w)[32], Part part, Lane me) {
+  ROLL for (int i = 0; i < 4 * GROUPS; i++) {
+    const int reflector = 8 * (i >> 2) + 2 * me.q + (i & 1);
+    if (reflector < part.from || reflector >= part.to || me.ws >> 1 != part.window) (&w[i >> 2][me.lane].x)[i & 3] = 0.f;
+  }
+}
+
+// FP32_CLASS: where V's low terms are: 8 reflectors 2 KB apart, and `inside` the panel where form_reflectors left those of one
+// window. W of the other 32 reflectors is then anything and is not used, and their W' is zero beside low terms of this window.
+struct LowTerms {
+  uint32_t tiles; bool inside; int window;
+  DEVICE uint32_t other() const { return inside ? 0u : 4 * P_GROUP; }  // from the first 32 reflectors to the others
+  DEVICE uint32_t lane(const Lane& me) const { return tiles + (me.lane >> 3) * P_GROUP + (me.lane & 7) * 16; }  // for ldmatrix
+};
+#if WARPGROUP_MMA
+DEVICE void multiply_two_terms(float (&w)[GROUPS][4], Panel& c, Shared& s, LowTerms low, int quad0, uint32_t phase, const Lane& me) {
+  const uint32_t v_hi = tile_descriptor(shared_address(&s.v[0][me.wg][0][0]), 2048);
+  const uint32_t v_lo = tile_descriptor(low.tiles - low.window * 4 * P_GROUP, 256);
+  if (!low.inside) barrier_wait(&s.full[CHUNKS - 1], phase >> (CHUNKS - 1) & 1);
+  UNROLL for (int quad = OWN / 4 - 1; quad >= 0; quad--) {
+    if (quad >= quad0) {
+      if (!low.inside && quad % 2 == 1 && quad < OWN / 4 - 1) barrier_wait(&s.full[quad / 2], phase >> (quad / 2) & 1);
+      uint32_t hi[2][4], lo[2][4];
+      UNROLL for (int z = 0; z < 8; z++) {
+        float(&x)[4] = c[4 * quad + (z >> 1)];
+        split(x[(z & 1) * 2], x[(z & 1) * 2 + 1], hi[z >> 2][z & 3], lo[z >> 2][z & 3]);
+      }
+      wgmma_fence();
+      UNROLL for (int u = 0; u < 2; u++) {
+        const uint32_t x = v_hi + (8 * quad + 4 * u) * 64, y = v_lo + quad / 2 * 1024 + (quad % 2 * 8 + 4 * u) * 8;
+        wgmma_64<0, P_GROUP>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], hi[u], y);
+        wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], lo[u], x);
+        wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], hi[u], x);
+      }
+      wgmma_commit();
+      wgmma_wait();
+    }
+  }
+}
+// w_hi[0], [1]: this warp's half of W', the other half comes through shared
+// memory. `next`: the block whose chunks take the place of those that are done with; -1: none.
+DEVICE void subtract_two_terms(Panel& c, Shared& s, const Job& job, uint32_t (&w_hi)[4][4], uint32_t (&w_lo)[4][4],
+                               const uint4 (*operand)[4][4][32], LowTerms low, int quad0, int next, const Lane& me) {
+  uint32_t v_hi[4], v_lo[4];
+  UNROLL for (int i = 0; i < 4; i++) {
+    const int st = me.wg == (i >> 1) ? 3 * (i & 1) : 1 + (i & 1);
+    v_hi[i] = tile_descriptor(shared_address(&s.v[0][me.wg][2 * st][0]), 128);
+    v_lo[i] = tile_descriptor(low.tiles + (st & 1) * 2 * P_GROUP + (st < 2 ? 0 : low.other()), P_GROUP);
+    if (i >= 2) {
+      const uint4 x = operand[0][me.ws][st][me.lane], y = operand[1][me.ws][st][me.lane];
+      w_hi[i][0] = x.x; w_hi[i][1] = x.y; w_hi[i][2] = x.z; w_hi[i][3] = x.w;
+      w_lo[i][0] = y.x; w_lo[i][1] = y.y; w_lo[i][2] = y.z; w_lo[i][3] = y.w;
+    }
+  }
+  UNROLL for (int quad = OWN / 4 - 1; quad >= 0; quad--) {
+    if (quad >= quad0) {
+      const int i = 4 * quad;
+      wgmma_fence();
+      UNROLL for (int st = 0; st < 4; st++) {
+        wgmma_32<1, 256>(c[i], c[i + 1], c[i + 2], c[i + 3], w_hi[st], v_lo[st] + quad / 2 * 1024 + quad % 2 * 64);
+      }
+      UNROLL for (int z = 0; z < 8; z++) {
+        const int st = z & 3;
+        wgmma_32<1, 2048>(c[i], c[i + 1], c[i + 2], c[i + 3], z < 4 ? w_lo[st] : w_hi[st], v_hi[st] + 8 * quad * 64);
+      }
+      wgmma_commit();
+      wgmma_wait();
+    }
+    if (quad % 2 == 0) release_chunk(s, job, next, quad / 2, me);
+  }
+}
+#endif
 
 // C = (I - V T' V') C. Each warp has 16 columns and half of the rows; the two that share columns meet at a barrier of
 // their own. `terms` 2: V's low term is in the other stage. `full` false: only the first 32 reflectors count (the others
 // are zero in V, undefined in T). `part`: only these reflectors, and only the columns of one window.
-// FP32_CLASS: the low term always counts; `inside` the panel it is where form_reflectors left it. `next`: the block to fetch
-// over low terms that are no longer needed; -1: none.
-DEVICE void apply_block(Panel& c, Shared& s, const Job& job, bool inside, int next, int stage, int t_stage, int block, int terms, bool two_c, bool two_w, bool full,
-                        Part part, uint32_t phase, const Lane& me) {
+DEVICE void apply_block(Panel& c, Shared& s, const Job& job, bool inside, int next, int stage, int t_stage, int block, int terms,
+                        bool two_c, bool two_w, bool full, Part part, uint32_t phase, const Lane& me) {
   const int quad0 = (int)uniform((uint32_t)block);  // first group of four own tiles that is live
+  const LowTerms low = {shared_address(inside ? p_tile(s, 1, me.wg, 0) : &s.v[1][0][0][me.wg * 32]), inside, part.window == 1};
+  Exchange& x_change = inside ? *reinterpret_cast<Exchange*>(&scratch(s)) : s.exchange;
   float w[GROUPS][4];
   UNROLL for (int r = 0; r < GROUPS; r++) w[r][0] = w[r][1] = w[r][2] = w[r][3] = 0.f;
   // W^T = C^T V: c is the A operand as it stands
-  // The low terms of V, 8 reflectors 2 KB apart. Inside the panel there are those of one window; W of the other 32 reflectors is
-  // then anything and is not used, and their W' is zero beside low terms of this window.
-  const uint32_t low_tiles = shared_address(inside ? p_tile(s, 1, me.wg, 0) : &s.v[1][0][0][me.wg * 32]);
-  const int window = part.window == 1;
-  const uint32_t low_lane = low_tiles + (me.lane >> 3) * P_GROUP + (me.lane & 7) * 16;
 #if WARPGROUP_MMA
-  {
-    const uint32_t high = tile_descriptor(shared_address(&s.v[0][me.wg][0][0]), 2048);
-    const uint32_t low = tile_descriptor(low_tiles - window * 4 * P_GROUP, 256);
-    if (!inside) barrier_wait(&s.full[quad0 >> 1], phase >> (quad0 >> 1) & 1);
-    UNROLL for (int quad = 0; quad < OWN / 4; quad++) {
-      if (quad >= quad0) {
-        if (!inside && quad % 2 == 0) barrier_wait(&s.full[quad / 2], phase >> (quad / 2) & 1);
-        uint32_t hi[2][4], lo[2][4];
-        UNROLL for (int z = 0; z < 8; z++) {
-          float(&x)[4] = c[4 * quad + (z >> 1)];
-          split(x[(z & 1) * 2], x[(z & 1) * 2 + 1], hi[z >> 2][z & 3], lo[z >> 2][z & 3]);
-        }
-        wgmma_fence();
-        UNROLL for (int u = 0; u < 2; u++) {
-          const uint32_t x = high + (8 * quad + 4 * u) * 64, y = low + quad / 2 * 1024 + (quad % 2 * 8 + 4 * u) * 8;
-          wgmma_64<0, 2048>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], hi[u], y);
-          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], lo[u], x);
-          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], hi[u], x);
-        }
-        wgmma_commit();
-        wgmma_wait();
-      }
-    }
-  }
-#else
-  if (!inside) {
-    ROLL for (int i = quad0 >> 1; i < CHUNKS; i++) barrier_wait(&s.full[i], phase >> i & 1);
-  }
+  multiply_two_terms(w, c, s, low, quad0, phase, me);
 #endif
-  ROLL for (int term = 0; term < ((WARPGROUP_MMA ? 0 : 1)); term++) {
-    const uint32_t tiles = shared_address(&s.v[stage ^ term][me.wg][0][0]);
-    if (term == 1) barrier_wait(&s.full[1 - stage], phase >> (1 - stage) & 1);
+  if (!WARPGROUP_MMA) {
+    ROLL for (int i = inside ? CHUNKS : quad0 >> 1; i < CHUNKS; i++) barrier_wait(&s.full[i], phase >> i & 1);
+  }
+  // Passes: C's high term with V's high one, C's low one with it, C's high one with V's low one.
+  ROLL for (int pass = FUSED ? 3 : 0; pass < (terms == 2 ? 3 : two_c ? 2 : 1); pass += pass == 0 && !two_c ? 2 : 1) {
+    const uint32_t tiles = shared_address(&s.v[stage ^ (pass >> 1)][me.wg][0][0]);
 #if WARPGROUP_MMA
     const uint32_t v_tiles = tile_descriptor(tiles, 2048);
-    // No overlap within a warpgroup: while one splits C, the other one multiplies.
+    // No overlap within a warpgroup: while one rounds C, the other one multiplies.
     UNROLL for (int quad = 0; quad < OWN / 4; quad++) {
-      if (quad >= quad0 && two_c) {
-        uint32_t hi[2][4], lo[2][4];
+      if (quad >= quad0) {
+        uint32_t a[2][4];
         UNROLL for (int z = 0; z < 8; z++) {
           float(&x)[4] = c[4 * quad + (z >> 1)];
-          split(x[(z & 1) * 2], x[(z & 1) * 2 + 1], hi[z >> 2][z & 3], lo[z >> 2][z & 3]);
+          a[z >> 2][z & 3] = pack(x[(z & 1) * 2], x[(z & 1) * 2 + 1]);
+        }
+        if (pass == 1) {
+          UNROLL for (int z = 0; z < 8; z++) {
+            float(&x)[4] = c[4 * quad + (z >> 1)];
+            const float2 f = unpack_half2(a[z >> 2][z & 3]);
+            a[z >> 2][z & 3] = pack(x[(z & 1) * 2] - f.x, x[(z & 1) * 2 + 1] - f.y);
+          }
         }
         wgmma_fence();
         UNROLL for (int u = 0; u < 2; u++) {
-          const uint32_t b = v_tiles + (8 * quad + 4 * u) * 64;
-          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], hi[u], b);
-          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], lo[u], b);
-        }
-        wgmma_commit();
-        wgmma_wait();
-      } else if (quad >= quad0) {
-        uint32_t hi[2][4];
-        UNROLL for (int z = 0; z < 8; z++) {
-          float(&x)[4] = c[4 * quad + (z >> 1)];
-          hi[z >> 2][z & 3] = pack(x[(z & 1) * 2], x[(z & 1) * 2 + 1]);
-        }
-        wgmma_fence();
-        UNROLL for (int u = 0; u < 2; u++) {
-          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], hi[u], v_tiles + (8 * quad + 4 * u) * 64);
+          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], a[u], v_tiles + (8 * quad + 4 * u) * 64);
         }
         wgmma_commit();
         wgmma_wait();
@@ -2069,149 +2195,108 @@ DEVICE void apply_block(Panel& c, Shared& s, const Job& job, bool inside, int ne
         }
         UNROLL for (int half = 0; half < 2; half++) {
           uint32_t b0[4], b1[4];
-          load_matrix(b0, tiles + (4 * st) * 1024 + half * 512 + me.lane * 16);
-          load_matrix(b1, tiles + (4 * st + 2) * 1024 + half * 512 + me.lane * 16);
-          UNROLL for (int r = 0; r < 4; r++) mma(w[4 * half + r], hi, b0[r], b1[r]);
+          if (pass == 2) {
+            if (inside && half != low.window) continue;
+            const uint32_t at = low.lane(me) + half * low.other() + p_offset(4 * st);
+            load_matrix(b0, at);
+            load_matrix(b1, at + 256);
+          } else {
+            load_matrix(b0, tiles + (4 * st) * 1024 + half * 512 + me.lane * 16);
+            load_matrix(b1, tiles + (4 * st + 2) * 1024 + half * 512 + me.lane * 16);
+          }
           UNROLL for (int r = 0; r < 4; r++) {
-            if (two_c) mma(w[4 * half + r], lo, b0[r], b1[r]);
+            if (pass == 1) {
+              mma(w[4 * half + r], lo, b0[r], b1[r]);
+            } else {
+              mma(w[4 * half + r], hi, b0[r], b1[r]);
+            }
           }
         }
       }
     }
 #endif
   }
-#if !WARPGROUP_MMA
-  {
-    UNROLL for (int st = 0; st < OWN / 2; st++) {
-      if (st / 2 >= quad0) {
-        uint32_t hi[4];
-        UNROLL for (int z = 0; z < 4; z++) {
-          float(&x)[4] = c[2 * st + (z >> 1)];
-          hi[z] = pack(x[(z & 1) * 2], x[(z & 1) * 2 + 1]);
-        }
-        UNROLL for (int half = 0; half < 2; half++) {
-          if (inside && half != window) continue;
-          const uint32_t b = low_lane + (inside ? 0 : half * 4 * P_GROUP) + p_offset(4 * st);
-          uint32_t b0[4], b1[4];
-          load_matrix(b0, b);
-          load_matrix(b1, b + 256);
-          UNROLL for (int r = 0; r < 4; r++) mma(w[4 * half + r], hi, b0[r], b1[r]);
-        }
-      }
-    }
-  }
-#endif
-  Exchange& x_change = inside ? *reinterpret_cast<Exchange*>(&scratch(s)) : s.exchange;
-  UNROLL for (int r = 0; r < GROUPS; r++) {
-    x_change.partial[me.wg][me.ws][r][me.lane] = make_float4(w[r][0], w[r][1], w[r][2], w[r][3]);
-  }
-  named_join(1 + me.ws, 64);
-  UNROLL for (int r = 0; r < GROUPS; r++) {
-    float4 x = x_change.partial[1 - me.wg][me.ws][r][me.lane];
-    w[r][0] += x.x; w[r][1] += x.y; w[r][2] += x.z; w[r][3] += x.w;
-  }
-  if (part.window >= 0) {
-    UNROLL for (int r = 0; r < GROUPS; r++) {
-      UNROLL for (int e = 0; e < 4; e++) {
-        const int reflector = 8 * r + 2 * me.q + (e & 1);
-        if (reflector < part.from || reflector >= part.to || me.ws >> 1 != part.window) w[r][e] = 0.f;
-      }
-    }
-  }
-  // Where one term is enough for W' it is for W too, beside T in two.
+  // The two halves of W meet. Where one term is enough for W' it is for W too, beside T in two.
   float d[4][4], rest[4][4];
   UNROLL for (int i = 0; i < 16; i++) (&d[0][0])[i] = (&rest[0][0])[i] = 0.f;
+  uint32_t hi[GROUPS / 2][4], lo[GROUPS / 2][4];
   if (two_w) {
-    apply_t<true>(d, rest, w, s.t[t_stage], me);
+    UNROLL for (int r = 0; r < GROUPS; r++) {
+      x_change.partial[me.wg][me.ws][r][me.lane] = make_float4(w[r][0], w[r][1], w[r][2], w[r][3]);
+    }
+    if (RARE(part.window >= 0)) {
+      select_part(x_change.partial[me.wg][me.ws], part, me);
+      UNROLL for (int r = 0; r < GROUPS; r++) *(float4*)&w[r][0] = x_change.partial[me.wg][me.ws][r][me.lane];
+    }
+    named_join(1 + me.ws, 64);
+    UNROLL for (int r = 0; r < GROUPS; r++) {
+      if (r < 6 || me.wg == 0) {  // the last two groups enter W' of warpgroup 0 only
+        float4 x = x_change.partial[1 - me.wg][me.ws][r][me.lane];
+        w[r][0] += x.x; w[r][1] += x.y; w[r][2] += x.z; w[r][3] += x.w;
+      }
+    }
+    UNROLL for (int st = 0; st < GROUPS / 2; st++) {
+      UNROLL for (int z = 0; z < 4; z++) {
+        const float(&x)[4] = w[2 * st + (z >> 1)];
+        split(x[(z & 1) * 2], x[(z & 1) * 2 + 1], hi[st][z], lo[st][z]);
+      }
+    }
+    apply_t<true>(d, rest, hi, lo, s.t[t_stage], me);
   } else {
-    apply_t<false>(d, rest, w, s.t[t_stage], me);
+    uint4(*mine)[32] = reinterpret_cast<uint4(*)[32]>(x_change.partial[me.wg][me.ws]);
+    uint4(*other)[32] = reinterpret_cast<uint4(*)[32]>(x_change.partial[1 - me.wg][me.ws]);
+    UNROLL for (int st = 0; st < GROUPS / 2; st++) {
+      UNROLL for (int z = 0; z < 4; z++) {
+        const float(&x)[4] = w[2 * st + (z >> 1)];
+        hi[st][z] = pack(x[(z & 1) * 2], x[(z & 1) * 2 + 1]);
+      }
+      mine[st][me.lane] = {hi[st][0], hi[st][1], hi[st][2], hi[st][3]};
+    }
+    named_join(1 + me.ws, 64);
+    UNROLL for (int st = 0; st < GROUPS / 2; st++) {
+      const uint4 x = other[st][me.lane];
+      hi[st][0] = plus_half2(hi[st][0], x.x);
+      hi[st][1] = plus_half2(hi[st][1], x.y);
+      hi[st][2] = plus_half2(hi[st][2], x.z);
+      hi[st][3] = plus_half2(hi[st][3], x.w);
+    }
+    apply_t<false>(d, rest, hi, hi, s.t[t_stage], me);
   }
-  uint32_t wh[GROUPS / 2][4], wl[GROUPS / 2][4];
   UNROLL for (int pair = 0; pair < 2; pair++) {  // reflectors 0 .. 15 and 48 .. 63, or 16 .. 31 and 32 .. 47
     const bool on = full || pair == 0;
-    uint32_t hi[4], lo[4];
     UNROLL for (int z = 0; z < 4; z++) {
       const int u = 2 * pair + (z >> 1), e = 2 * (z & 1);
       const float x = on ? -d[u][e] - rest[u][e] : 0.f, y = on ? -d[u][e + 1] - rest[u][e + 1] : 0.f;
-      split(x, y, hi[z], lo[z]);
+      split(x, y, hi[pair][z], lo[pair][z]);
     }
     const int st = me.wg == 0 ? 3 * pair : 1 + pair;
-    x_change.operand[0][me.ws][st][me.lane] = {hi[0], hi[1], hi[2], hi[3]};
-    if (two_w) x_change.operand[1][me.ws][st][me.lane] = {lo[0], lo[1], lo[2], lo[3]};
+    x_change.operand[0][me.ws][st][me.lane] = {hi[pair][0], hi[pair][1], hi[pair][2], hi[pair][3]};
+    if (two_w) x_change.operand[1][me.ws][st][me.lane] = {lo[pair][0], lo[pair][1], lo[pair][2], lo[pair][3]};
   }
   named_join(1 + me.ws, 64);
-  UNROLL for (int st = 0; st < GROUPS / 2; st++) {
-    const uint4 x = x_change.operand[0][me.ws][st][me.lane];
-    wh[st][0] = x.x; wh[st][1] = x.y; wh[st][2] = x.z; wh[st][3] = x.w;
-    wl[st][0] = wl[st][1] = wl[st][2] = wl[st][3] = 0u;
-  }
-  if (two_w) {
-    UNROLL for (int st = 0; st < GROUPS / 2; st++) {
-      const uint4 x = x_change.operand[1][me.ws][st][me.lane];
-      wl[st][0] = x.x; wl[st][1] = x.y; wl[st][2] = x.z; wl[st][3] = x.w;
-    }
-  }
   // C^T -= W'^T V^T
-  {
 #if WARPGROUP_MMA
-    const uint32_t high = tile_descriptor(shared_address(&s.v[0][me.wg][0][0]), 128);
-    const uint32_t low = tile_descriptor(low_tiles, P_GROUP), other = inside ? 0u : 4 * P_GROUP / 16;
-    UNROLL for (int quad = 0; quad < OWN / 4; quad++) {
-      if (quad >= quad0) {
-        const int i = 4 * quad;
-        wgmma_fence();
-        UNROLL for (int st = 0; st < 4; st++) {
-          wgmma_32<1, 256>(c[i], c[i + 1], c[i + 2], c[i + 3], wh[st],
-                           low + quad / 2 * 1024 + quad % 2 * 64 + (st & 1) * (2 * P_GROUP / 16) + (st < 2 ? 0u : other));
-        }
-        UNROLL for (int z = 0; z < 8; z++) {
-          const int st = z & 3;
-          wgmma_32<1, 2048>(c[i], c[i + 1], c[i + 2], c[i + 3], z < 4 ? wl[st] : wh[st], high + 8 * quad * 64 + st * 16);
-        }
-        wgmma_commit();
-        wgmma_wait();
-      }
-      if (quad % 2 == 1) release_chunk(s, job, next, quad / 2, me);
-    }
-#else
-    UNROLL for (int quad = 0; quad < OWN / 4; quad++) {
-      if (quad >= quad0) {
-        UNROLL for (int half = 0; half < 2; half++) {
-          if (inside && half != window) continue;
-          UNROLL for (int u = 0; u < 4; u++) {
-            uint32_t b[4];
-            load_matrix_transposed(b, low_lane + (inside ? 0 : half * 4 * P_GROUP) + p_offset(8 * quad + 2 * u));
-            mma(c[4 * quad + u], wh[2 * half], b[0], b[1]);
-            mma(c[4 * quad + u], wh[2 * half + 1], b[2], b[3]);
-          }
-        }
-      }
-    }
+  subtract_two_terms(c, s, job, hi, lo, x_change.operand, low, quad0, next, me);
 #endif
-  }
-  ROLL for (int term = 0; term < ((WARPGROUP_MMA ? 0 : 1)); term++) {
-    const uint32_t tiles = shared_address(&s.v[stage ^ term][me.wg][0][0]);
+  ROLL for (int pass = FUSED ? 4 : two_w ? 0 : 1; pass < 2 * terms; pass += two_w && !(pass == 1) ? 1 : 2) {  // low and high term of W' for each term of V
+    const int term = 1 - (pass & 1);
+    const uint32_t tiles = shared_address(&s.v[stage ^ (pass >> 1)][me.wg][0][0]);
+    uint32_t wh[GROUPS / 2][4];
+    UNROLL for (int st = 0; st < GROUPS / 2; st++) {
+      const uint4 x = x_change.operand[term][me.ws][st][me.lane];
+      wh[st][0] = x.x; wh[st][1] = x.y; wh[st][2] = x.z; wh[st][3] = x.w;
+    }
 #if WARPGROUP_MMA
     const uint32_t v_rows = tile_descriptor(tiles, 128);
     UNROLL for (int quad = 0; quad < OWN / 4; quad++) {
       if (quad >= quad0) {
         const int i = 4 * quad;
-        if (two_w) {
-          wgmma_fence();
-          UNROLL for (int z = 0; z < 8; z++) {
-            const int st = z & 3;
-            wgmma_32<1, 2048>(c[i], c[i + 1], c[i + 2], c[i + 3], z < 4 ? wl[st] : wh[st], v_rows + 8 * quad * 64 + st * 16);
-          }
-          wgmma_commit();
-          wgmma_wait();
-        } else {
-          wgmma_fence();
-          UNROLL for (int st = 0; st < 4; st++) {
-            wgmma_32<1, 2048>(c[i], c[i + 1], c[i + 2], c[i + 3], wh[st], v_rows + 8 * quad * 64 + st * 16);
-          }
-          wgmma_commit();
-          wgmma_wait();
+        wgmma_fence();
+        UNROLL for (int st = 0; st < 4; st++) {
+          wgmma_32<1, 2048>(c[i], c[i + 1], c[i + 2], c[i + 3], wh[st], v_rows + 8 * quad * 64 + st * 16);
         }
+        wgmma_commit();
+        wgmma_wait();
       }
     }
 #else
@@ -2221,10 +2306,10 @@ DEVICE void apply_block(Panel& c, Shared& s, const Job& job, bool inside, int ne
         UNROLL for (int half = 0; half < 2; half++) {
           uint32_t b[4][4];
           UNROLL for (int u = 0; u < 4; u++) {
-            load_matrix_transposed(b[u], tiles + (8 * quad + 2 * u) * 1024 + half * 512 + me.lane * 16);
+            const uint32_t at = tiles + (8 * quad + 2 * u) * 1024 + half * 512 + me.lane * 16;
+            load_matrix_transposed(b[u], pass == 3 ? low.lane(me) + half * low.other() + p_offset(8 * quad + 2 * u) : at);
           }
           UNROLL for (int z = 0; z < 2; z++) {
-            UNROLL for (int u = 0; u < 4; u++) mma(c[4 * quad + u], wl[2 * half + z], b[u][2 * z], b[u][2 * z + 1]);
             UNROLL for (int u = 0; u < 4; u++) mma(c[4 * quad + u], wh[2 * half + z], b[u][2 * z], b[u][2 * z + 1]);
           }
         }
@@ -2233,7 +2318,7 @@ DEVICE void apply_block(Panel& c, Shared& s, const Job& job, bool inside, int ne
 #endif
   }
 #if !WARPGROUP_MMA
-  ROLL for (int i = 0; i < CHUNKS; i++) release_chunk(s, job, next, i, me);
+  ROLL for (int i = CHUNKS - 1; i >= 0; i--) release_chunk(s, job, next, i, me);
 #endif
 }
 
@@ -2254,27 +2339,36 @@ template <bool EXACT>
 DEVICE void store_r(Panel& c, Shared& s, const Job& job, int from, int to, bool inside, const Lane& me) {
   const int col = me.ws * 16 + 2 * me.g;
   const float u0 = s.unscale[col], u1 = s.unscale[col + 1];
+  float* out = job.h + (me.wg * TILE + 2 * me.q) * ROWS + job.k * NB + col;
   UNROLL for (int quad = 0; quad < OWN / 4; quad++) {
     if (quad >= from && quad < to) {
       UNROLL for (int i = 4 * quad; i < 4 * quad + 4; i++) {
         if (i < 4 * quad + 2 || !inside) {
-          const int row = (2 * i + me.wg) * TILE + 2 * me.q;
-          store_pair<EXACT>(job, row, job.k * NB + col, c[i][0] * u0, c[i][2] * u1);
-          store_pair<EXACT>(job, row + 1, job.k * NB + col, c[i][1] * u0, c[i][3] * u1);
+          const float2 x = make_float2(c[i][0] * u0, c[i][2] * u1), y = make_float2(c[i][1] * u0, c[i][3] * u1);
+          if (EXACT) {  // one pointer and constants
+            store_once2(out + 2 * i * TILE * ROWS, x);
+            store_once2(out + (2 * i * TILE + 1) * ROWS, y);
+          } else {
+            const int row = (2 * i + me.wg) * TILE + 2 * me.q;
+            store_pair<false>(job, row, job.k * NB + col, x.x, x.y);
+            store_pair<false>(job, row + 1, job.k * NB + col, y.x, y.y);
+          }
         }
       }
     }
   }
 }
 
-// The first `done` rows and columns of a window are finished: they are zero in what is left of it.
-DEVICE void clear_done(Panel& c, int first, int done, const Lane& me) {
-  UNROLL for (int i = 0; i < OWN; i++) {
-    UNROLL for (int e = 0; e < 4; e++) {
-      const int row = (2 * i + me.wg - first) * TILE + 2 * me.q + (e & 1), col = (me.ws & 1) * 16 + 2 * me.g + (e >> 1);
-      if (row >= 0 && (row < done || col < done)) c[i][e] = 0.f;
-    }
+// The first `done` rows and columns of a window are finished: they are zero in what is left of it. Rare, so out of the way.
+NOINLINE void clear_done(Shared& s, int first, int done, Lane me) {
+  ROLL for (int i = me.tid; i < (TILES - first) * 128; i += THREADS) {
+    const int tile = first + (i >> 7), group = i >> 5 & 3, word = i & 31;
+    const int col = 8 * group + (word >> 2 ^ (group & 1)), row = 8 * (i >> 7) + 2 * (word & 3);
+    const uint32_t keep = col < done || row + 1 < done ? 0u : row < done ? 0xffff0000u : ~0u;
+    p_tile(s, 0, tile, group)[word] &= keep;
+    p_tile(s, 1, tile, group)[word] &= keep;
   }
+  __syncthreads();
 }
 
 // P to shared memory as fp16 hi and lo tiles.
@@ -2306,225 +2400,266 @@ DEVICE float4 sum_partials(const float4 (*partial)[8][32], int product, int lane
   return sum;
 }
 
-// x with G = (x + x')/2 = P'P: x = HH + 2 HL for P = H + L in fp16. Rows are split over the warps.
-DEVICE void gram(Shared& s, const Job& job, int h, int first, int done, const Lane& me) {
-  UNROLL for (int i = 0; i < 2; i++) {  // the top 32 x 32 of P in fp32
+// Partial sums of P'P or V_h'V_h: six pieces of 16 x 8, those that hold the upper triangle.
+struct Products { float own[6][4]; };
+DEVICE void clear_products(Products& x) {
+  UNROLL for (int i = 0; i < 6; i++) x.own[i][0] = x.own[i][1] = x.own[i][2] = x.own[i][3] = 0.f;
+}
+DEVICE void store_products(float4 (*to)[32], const Products& x, int lane) {
+  UNROLL for (int i = 0; i < 6; i++) to[i][lane] = make_float4(x.own[i][0], x.own[i][1], x.own[i][2], x.own[i][3]);
+}
+
+struct Norm { float square, scale; };  // of a lane's column
+
+// G = P'P = H'H + H'L + L'H for P = H + L in fp16, its columns scaled by powers of two to a norm in [1, 2), and the top 32 x 32 of P
+// as well. Rows are split over the warps.
+DEVICE Norm gram(Shared& s, int first, const Lane& me) {
+  Scratch& sc = scratch(s);
+  float2 top[2];
+  UNROLL for (int i = 0; i < 2; i++) {
     const int tile = me.warp & 3, group = 2 * (me.warp >> 2) + i;
     const int word = (me.g ^ (group & 1)) * 4 + me.q;
     const float2 hi = unpack_half2(p_tile(s, 0, first + tile, group)[word]), lo = unpack_half2(p_tile(s, 1, first + tile, group)[word]);
-    float(&top)[IB][PAD] = scratch(s).win.top;
-    top[8 * tile + 2 * me.q][8 * group + me.g] = hi.x + lo.x;
-    top[8 * tile + 2 * me.q + 1][8 * group + me.g] = hi.y + lo.y;
+    top[i] = make_float2(hi.x + lo.x, hi.y + lo.y);
   }
-  float x[2][4][4];
-  UNROLL for (int i = 0; i < 32; i++) (&x[0][0][0])[i] = 0.f;
+  Products sums;
+  clear_products(sums);
   // The left operands (two groups of two tiles) and the right ones (two tiles of a group, twice) each by loads of their own:
   // taken from one another they would cost half of the loop in moves.
   const int l = me.lane & 7, b0 = me.lane >> 3 & 1, b1 = me.lane >> 4;
   const uint32_t p = shared_address(&s.p[0][0][0][0]);
   const uint32_t left = p + b1 * p_offset(1) + b0 * P_GROUP + (l ^ b0) * 16, right = p + b0 * p_offset(1) + b1 * P_GROUP + (l ^ b1) * 16;
   ROLL for (int u = first / 2 + me.warp; u < TILES / 2; u += WARPS) {
-    uint32_t a[2][4], hi[2][4], lo[2][4];
+    uint32_t a[2][4], a_lo[2][4], hi[2][4], lo[2][4];
     UNROLL for (int z = 0; z < 2; z++) {
       const int at = p_offset(2 * u) + z * (2 * P_GROUP);
       load_matrix(a[z], left + at);
       load_matrix(hi[z], right + at);
       load_matrix(lo[z], right + at + P_LOW);
+      load_matrix(a_lo[z], left + at + P_LOW);
     }
-    UNROLL for (int half = 0; half < 2; half++) {
-      UNROLL for (int r = 0; r < 4; r++) mma(x[half][r], a[half], hi[r >> 1][2 * (r & 1)], hi[r >> 1][2 * (r & 1) + 1]);
-    }
-    UNROLL for (int i = 0; i < 8; i++) lo[i >> 2][i & 3] = twice(lo[i >> 2][i & 3]);
-    UNROLL for (int half = 0; half < 2; half++) {
-      UNROLL for (int r = 0; r < 4; r++) mma(x[half][r], a[half], lo[r >> 1][2 * (r & 1)], lo[r >> 1][2 * (r & 1) + 1]);
+    UNROLL for (int term = 0; term < 3; term++) {
+      UNROLL for (int i = 0; i < 6; i++) {
+        const int r = i < 4 ? i : i - 2, half = r >> 1, z = 2 * (r & 1);
+        const uint32_t(&y)[4] = term == 1 ? lo[half] : hi[half];
+        mma(sums.own[i], term == 2 ? a_lo[i >> 2] : a[i >> 2], y[z], y[z + 1]);
+      }
     }
   }
-  Scratch& sc = scratch(s);
-  UNROLL for (int i = 0; i < 8; i++) {
-    float(&y)[4] = x[i >> 2][i & 3];
-    sc.partial[me.warp][i][me.lane] = make_float4(y[0], y[1], y[2], y[3]);
-  }
+  store_products(sc.partial[me.warp], sums, me.lane);
   __syncthreads();
-  {
+  // lane = column
+  const float* own_partial = &sc.partial[0][(me.lane >> 3) + 2 * (me.lane >> 4)][4 * l + (l >> 1)].x + 2 * b0 + (l & 1);
+  Norm norm;
+  norm.square = own_partial[0];
+  UNROLL for (int w = 1; w < WARPS; w++) norm.square += own_partial[w * (8 * 32 * 4)];
+  const int e = (127 - (int)(__float_as_uint(norm.square) >> 23)) >> 1;
+  const float own = norm.square < TINY_SQUARE ? 0.f : power_of_two(e > DOWN_LIMIT ? DOWN_LIMIT : e);
+  norm.scale = own;
+  UNROLL for (int i = 0; i < 2; i++) {
+    const int row = 8 * (me.warp & 3) + 2 * me.q, col = 8 * (2 * (me.warp >> 2) + i) + me.g;
+    const float scale = shfl(own, col);
+    sc.win.top[row][col] = top[i].x * scale;
+    sc.win.top[row + 1][col] = top[i].y * scale;
+  }
+  if (me.warp < 6) {
     const float4 y = sum_partials(sc.partial, me.warp, me.lane);
-    const int row = (me.warp >> 2) * 16 + me.g, col = (me.warp & 3) * 8 + 2 * me.q;
-    sc.win.x[row][col] = y.x;
-    sc.win.x[row][col + 1] = y.y;
-    sc.win.x[row + 8][col] = y.z;
-    sc.win.x[row + 8][col + 1] = y.w;
+    const int row = 16 * (me.warp >> 2) + me.g, col = 8 * (me.warp < 4 ? me.warp : me.warp - 2) + 2 * me.q;
+    const float left = shfl(own, col), right = shfl(own, col + 1), upper = shfl(own, row), lower = shfl(own, row + 8);
+    // a zero column's pivot
+    const float x[4] = {y.x * left * upper, y.y * right * upper, y.z * left * lower, y.w * right * lower};
+    const float pivot[4] = {row == col ? ZERO_PIVOT : x[0], row == col + 1 ? ZERO_PIVOT : x[1],
+                            row + 8 == col ? ZERO_PIVOT : x[2], row + 8 == col + 1 ? ZERO_PIVOT : x[3]};
+    *(float2*)&sc.win.g[row][col] = make_float2(fmaxf(x[0], pivot[0]), fmaxf(x[1], pivot[1]));
+    *(float2*)&sc.win.g[row + 8][col] = make_float2(fmaxf(x[2], pivot[2]), fmaxf(x[3], pivot[3]));
+  } else if (me.warp == 6) {
+    // what fp16 cannot scale (beyond 2^15) is scaled in M
+    UNROLL for (int i = 0; i < IB; i += 4) *(float4*)&sc.win.m[me.lane][i] = make_float4(0.f, 0.f, 0.f, 0.f);
+    sc.win.m[me.lane][me.lane] = own > 32768.f ? own * (1.f / 32768.f) : 1.f;
+    sc.win.diagonal[me.lane] = norm.square * own * own;
+  } else {  // the block before the first
+    const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
+    *(float4*)&sc.win.r_abs[me.lane][0] = zero;
+    *(float4*)&sc.win.w[me.lane][0] = zero;
+    *(float4*)&sc.win.out[me.lane][0] = zero;
   }
   __syncthreads();
-  // Columns scaled by powers of two to a norm in [1, 2): `down` on P where it becomes V, the rest (beyond fp16's range) on M.
-  const float square = sc.win.x[me.lane][me.lane];
-  const int e = (127 - (int)(__float_as_uint(square) >> 23)) >> 1;
-  const float own = square < TINY_SQUARE ? 0.f : power_of_two(e > DOWN_LIMIT ? DOWN_LIMIT : e);
-  const float own_down = own < 32768.f ? own : 32768.f;
-  UNROLL for (int i = 0; i < 4; i++) {
-    const int row = 4 * me.warp + i;
-    const float y = (sc.win.x[row][me.lane] + sc.win.x[me.lane][row]) * (0.5f * own) * shfl(own, row);
-    sc.win.g[row][me.lane] = y;
-    sc.win.top[row][me.lane] *= own;
-    if (row == me.lane) {
-      sc.win.diagonal[row] = y;
-      if (y == 0.f) sc.win.g[row][me.lane] = ZERO_PIVOT;
-    }
-    sc.win.m[row][me.lane] = row != me.lane ? 0.f : own > 32768.f ? own * (1.f / 32768.f) : 1.f;
+  return norm;
+}
+
+// By one warp beside the recurrence: how V's columns are scaled, and whether V takes two terms.
+DEVICE void window_norms(Shared& s, const Job& job, int h, int first, bool first_pass, const Norm& norm, const Lane& me) {
+  const float own = norm.scale, unscale = s.unscale[h * IB + me.lane];
+  s.down[h * IB + me.lane] = own < 32768.f ? own : 32768.f;
+  s.back[h * IB + me.lane] = own == 0.f ? 0.f : unscale * __uint_as_float(0x7f000000u - __float_as_uint(own));  // unscale / own
+  s.ratio[me.lane] = fmaxf(own == 0.f ? 0.f : reciprocal(TRUST * (float)job.n * (float)job.n * own), 1.f / MOST_TRUST);
+  const float largest_norm = largest(own == 0.f ? 0.f : norm.square * reciprocal_sqrt(norm.square) * unscale);
+  const float rows = (float)(job.n - first * TILE);
+  const float error = rows > 0.f ? rows * reciprocal_sqrt(rows) * V_ROUNDING * largest_norm : 0.f;
+  const bool two = error > TWO_TERM_AT * 1.1920929e-7f * (float)job.n * __uint_as_float(s.largest_sum);
+  if (me.lane == 0) {
+    s.two_terms = FP32_CLASS || (first_pass ? two : two || s.two_terms);
+    s.good = IB;
+    s.trip = 0;
   }
-  if (me.warp == 7) {
-    const float unscale = s.unscale[h * IB + me.lane];
-    s.down[h * IB + me.lane] = own_down;
-    s.back[h * IB + me.lane] = own == 0.f ? 0.f : unscale / own;
-    const float norm = largest(square < TINY_SQUARE ? 0.f : square * reciprocal_sqrt(square) * unscale);
-    const float rows = (float)(job.n - first * TILE);
-    const float error = rows > 0.f ? rows * reciprocal_sqrt(rows) * V_ROUNDING * norm : 0.f;
-    const bool two = error > TWO_TERM_AT * 1.1920929e-7f * (float)job.n * __uint_as_float(s.largest_sum);
-    s.ratio[me.lane] = fmaxf(own == 0.f ? 0.f : reciprocal(TRUST * (float)job.n * own), 1.f / MOST_TRUST);
-    if (me.lane == 0) {
-      s.two_terms = FP32_CLASS || (h == 0 && done == 0 ? two : two || s.two_terms);
-      s.good = IB;
-      s.trip = 0;
-    }
-  }
-  __syncthreads();
 }
 
 DEVICE float minus_dot(float x, float4 a, float4 b) {
   return fmaf(-a.w, b.w, fmaf(-a.z, b.z, fmaf(-a.y, b.y, fmaf(-a.x, b.x, x))));
 }
 
-// From G and the top 32 x 32 of P: R, the top of V, and M with V = P M, four columns at a time, by three eliminations that
-// run together:
+// From G and the top 32 x 32 of P: R, the top of V, and M with V = P M, four columns at a time, by three eliminations:
 //   Cholesky  G = R'R without signs; row i of it is |row i of R|
 //   LU        of the top of P: with beta = sign |R_ii| (no cancellation in alpha - beta) and v_i = 1, row i loses
 //             w = (row i) - (row i of R), the rows below lose v w
 //   inverse   P = V U with U = diag(alpha - beta) + w, so V = P M with M = U^-1
-// A warp each: warp 0 the four rows of R and w (lane = column), warp 1 four columns of V, warp 2 four rows of M' (lane = row).
-// They take the rank-4 update of the block before into what they read, the 4 x 4 on the diagonal included. Meanwhile the
-// other warps do that update for what comes later, so that there is one barrier a block. A rolled loop for each role:
-// straight-line code costs over 4 cycles an instruction, and so do tests.
-struct Four { float g[4][4], a[4][4], root[4], inverse[4]; uint32_t minus[4]; };
-// The 4 x 4 on the diagonal, by every lane for itself: no shuffle in the chain. In: g and a. Out: g[i][j] row i of R right of the
-// diagonal, its pivots on it; a[i][j] w right of it, v left of it; minus: the sign of alpha, beta has the other one.
-DEVICE void eliminate(Four& f) {
-  float(&g)[4][4] = f.g;
-  float(&a)[4][4] = f.a;
-  // g[i][j]: row i of R right of the diagonal; a[i][j]: w right of it, v left of it
-  UNROLL for (int i = 0; i < 4; i++) {
-    const float pivot = g[i][i];
-    f.root[i] = reciprocal_sqrt(pivot);
-    UNROLL for (int j = i + 1; j < 4; j++) g[i][j] *= f.root[i];
-    UNROLL for (int k = i + 1; k < 4; k++) {
-      UNROLL for (int j = k; j < 4; j++) g[k][j] = fmaf(-g[i][k], g[i][j], g[k][j]);
+// Four warps have roles. Warp 0 does Cholesky (lane = column), one block ahead of the others: warp 1 the four rows of R and w (lane =
+// column), warp 2 four columns of V (lane = row), warp 3 four rows of M' (lane = row). Each takes the rank-4 update of its last block into
+// what it reads, and does the 4 x 4 on the diagonal by every lane for itself: no shuffle in the chain. Meanwhile the other
+// warps do that update for what comes later, so that there is one barrier a block. A rolled loop for each role: straight-line code
+// costs over 4 cycles an instruction, and so do tests. r_abs, w and out begin with four columns of zeros: the block before the first.
+DEVICE void recurrence_cholesky(Window& win, int lane) {
+  float4 own = make_float4(0.f, 0.f, 0.f, 0.f);  // the lane's part of the block before
+  ROLL for (int o = 0; o < IB; o += 4) {
+    float4 before[4];
+    float g[4][4], x[4], root[4], out[4];
+    UNROLL for (int i = 0; i < 4; i++) {
+      *(float4*)&g[i][0] = *(const float4*)&win.g[o + i][o];
+      before[i] = *(const float4*)&win.r_abs[o + i][o];
     }
-    f.minus[i] = __float_as_uint(a[i][i]) & 0x80000000u;
-    const float norm = pivot > 2.f * ZERO_PIVOT ? pivot * f.root[i] : INFINITY;  // none: inverse is zero
-    f.inverse[i] = reciprocal(a[i][i] + __uint_as_float(__float_as_uint(norm) | f.minus[i]));
-    UNROLL for (int j = i + 1; j < 4; j++) a[i][j] += __uint_as_float(__float_as_uint(g[i][j]) ^ f.minus[i]);
-    UNROLL for (int k = i + 1; k < 4; k++) {
-      a[k][i] *= f.inverse[i];
-      UNROLL for (int j = i + 1; j < 4; j++) a[k][j] = fmaf(-a[k][i], a[i][j], a[k][j]);
+    UNROLL for (int i = 0; i < 4; i++) x[i] = win.g[o + i][lane];
+    UNROLL for (int i = 0; i < 4; i++) {
+      UNROLL for (int j = i; j < 4; j++) g[i][j] = minus_dot(g[i][j], before[i], before[j]);
     }
+    UNROLL for (int i = 0; i < 4; i++) x[i] = minus_dot(x[i], before[i], own);
+    UNROLL for (int i = 0; i < 4; i++) {
+      root[i] = reciprocal_sqrt(g[i][i]);
+      UNROLL for (int j = i + 1; j < 4; j++) g[i][j] *= root[i];
+      UNROLL for (int k = i + 1; k < 4; k++) {
+        UNROLL for (int j = k; j < 4; j++) g[k][j] = fmaf(-g[i][k], g[i][j], g[k][j]);
+      }
+      out[i] = x[i] * root[i];
+      UNROLL for (int k = i + 1; k < 4; k++) x[k] = fmaf(-g[i][k], out[i], x[k]);
+    }
+    own = make_float4(out[0], out[1], out[2], out[3]);
+    *(float4*)&win.r_abs[lane][4 + o] = own;
+    if (lane == 0) *(float4*)&win.pivot[o] = make_float4(g[0][0], g[1][1], g[2][2], g[3][3]);
+    __syncthreads();
   }
 }
 
 template <int ROLE>
 DEVICE void recurrence_role(Window& win, int lane) {
-  const int row4 = lane >> 2 & 3, col4 = lane & 3;
-  // the lane's entry of the two 4 x 4: of g in the lower half warp, of top in the upper one; minus left times right
-  const float(*diagonal)[PAD] = lane < 16 ? win.g : win.top;
-  const float(*left)[PAD] = lane < 16 ? win.r_abs : win.out;
-  const float(*right)[PAD] = lane < 16 ? win.r_abs : win.w;
-  const float(*factor)[PAD] = ROLE == 0 ? win.r_abs : win.w;
-  float* block = win.block[ROLE];
-  float4 own = make_float4(0.f, 0.f, 0.f, 0.f), own_w = own;  // the lane's part of the block before
+  float4 own = make_float4(0.f, 0.f, 0.f, 0.f);  // the lane's part of the block before
   ROLL for (int o = 0; o < IB; o += 4) {
-    const int before = o - 4;
-    Four f;
-    float x[4], y[4], out[4];
-    float entry = diagonal[o + row4][o + col4];
-    if (o > 0) {
-      entry = minus_dot(entry, *(const float4*)&left[o + row4][before], *(const float4*)&right[o + col4][before]);
-    }
-    block[lane] = entry;
-    __syncwarp();
+    __syncthreads();
+    float4 v[4], w[4];                      // of the block before
+    float a[4][4], r[4][4], mine[4], x[4], out[4], inverse[4];  // r[j][i] = |R_ij|
     UNROLL for (int i = 0; i < 4; i++) {
-      *(float4*)&f.g[i][0] = *(const float4*)&block[4 * i];
-      *(float4*)&f.a[i][0] = *(const float4*)&block[16 + 4 * i];
-    }
-    UNROLL for (int i = 0; i < 4; i++) {
-      if (ROLE == 0) y[i] = win.top[o + i][lane];
-      if (ROLE == 0) x[i] = win.g[o + i][lane];
-      if (ROLE == 2) x[i] = win.m[o + i][lane];
+      *(float4*)&a[i][0] = *(const float4*)&win.top[o + i][o];
+      v[i] = *(const float4*)&win.out[o + i][o];
+      w[i] = *(const float4*)&win.w[o + i][o];
+      *(float4*)&r[i][0] = *(const float4*)&win.r_abs[o + i][4 + o];
     }
     if (ROLE == 1) *(float4*)&x[0] = *(const float4*)&win.top[lane][o];
-    if (o > 0) {
-      UNROLL for (int i = 0; i < 4; i++) {
-        x[i] = minus_dot(x[i], *(const float4*)&factor[o + i][before], own);
-        if (ROLE == 0) y[i] = minus_dot(y[i], *(const float4*)&win.out[o + i][before], own_w);
-      }
+    if (ROLE == 0) *(float4*)&mine[0] = *(const float4*)&win.r_abs[lane][4 + o];
+    UNROLL for (int i = 0; i < 4; i++) {
+      if (ROLE == 0) x[i] = win.top[o + i][lane];
+      if (ROLE == 2) x[i] = win.m[o + i][lane];
     }
-    eliminate(f);
-    if (ROLE == 0) {
-      float w[4];
-      UNROLL for (int i = 0; i < 4; i++) {
-        out[i] = x[i] * f.root[i];
-        const float beta = f.g[i][i] > 2.f * ZERO_PIVOT ? -__uint_as_float(__float_as_uint(out[i]) ^ f.minus[i]) : y[i];
-        w[i] = y[i] - beta;
-        if (lane >= o + i) win.out[o + i][lane] = beta;
-        UNROLL for (int k = i + 1; k < 4; k++) {
-          x[k] = fmaf(-f.g[i][k], out[i], x[k]);
-          y[k] = fmaf(-f.a[k][i], w[i], y[k]);
-        }
+    UNROLL for (int i = 0; i < 4; i++) {
+      UNROLL for (int j = 0; j < 4; j++) a[i][j] = minus_dot(a[i][j], v[i], w[j]);
+    }
+    UNROLL for (int i = 0; i < 4; i++) x[i] = minus_dot(x[i], ROLE == 0 ? v[i] : w[i], own);
+    // a[i][j]: w right of the diagonal, v left of it
+    UNROLL for (int i = 0; i < 4; i++) {
+      const bool live = r[i][i] > LEAST_NORM;  // otherwise inverse is zero
+      const uint32_t minus = __float_as_uint(a[i][i]) & 0x80000000u;  // the sign of alpha: beta has the other one
+      inverse[i] = reciprocal(a[i][i] + __uint_as_float(__float_as_uint(live ? r[i][i] : INFINITY) | minus));
+      UNROLL for (int j = i + 1; j < 4; j++) a[i][j] += __uint_as_float(__float_as_uint(r[j][i]) ^ minus);
+      UNROLL for (int k = i + 1; k < 4; k++) {
+        a[k][i] *= inverse[i];
+        UNROLL for (int j = i + 1; j < 4; j++) a[k][j] = fmaf(-a[k][i], a[i][j], a[k][j]);
       }
-      own_w = make_float4(w[0], w[1], w[2], w[3]);
-      *(float4*)&win.r_abs[lane][o] = *(float4*)&out[0];
-      *(float4*)&win.w[lane][o] = own_w;
-      if (lane == 0) {
-        *(float4*)&win.pivot[o] = make_float4(f.g[0][0], f.g[1][1], f.g[2][2], f.g[3][3]);
-        *(float4*)&win.inverse[o] = *(float4*)&f.inverse[0];
-      }
-    } else {
-      UNROLL for (int i = 0; i < 4; i++) {
-        out[i] = x[i] * f.inverse[i];
+      if (ROLE == 0) {
+        const float beta = live ? -__uint_as_float(__float_as_uint(mine[i]) ^ minus) : x[i];
+        out[i] = x[i] - beta;
+        if (lane >= o + i) win.out[o + i][4 + lane] = beta;
+      } else {
+        out[i] = x[i] * inverse[i];
         if (ROLE == 2) win.m[o + i][lane] = out[i];
-        if (ROLE == 1 && lane > o + i) win.out[lane][o + i] = out[i];
-        UNROLL for (int k = i + 1; k < 4; k++) x[k] = fmaf(-f.a[i][k], out[i], x[k]);
+        if (ROLE == 1 && lane > o + i) win.out[lane][4 + o + i] = out[i];
       }
+      UNROLL for (int k = i + 1; k < 4; k++) x[k] = fmaf(ROLE == 0 ? -a[k][i] : -a[i][k], out[i], x[k]);
     }
     own = make_float4(out[0], out[1], out[2], out[3]);
-    if (o == IB - 4) break;
-    __syncthreads();
+    if (ROLE == 0) {
+      *(float4*)&win.w[lane][4 + o] = own;
+      if (lane == 0) *(float4*)&win.inverse[o] = *(float4*)&inverse[0];
+    }
   }
 }
 
+// Rows (of M': columns) shared out to the warps, lane = column (of M': row). In step t warp 0 is at block t, the other roles at block
+// t - 1: block t - 1 is taken out of G from block t + 1 on, block t - 2 out of the others from block t on.
 DEVICE void recurrence_rest(Window& win, int warp, int lane) {
-  ROLL for (int o = 0; o < IB - 4; o += 4) {
-    if (o > 0) {
-      // rows (of M': columns) shared out to the warps, lane = column (of M': row)
-      const int before = o - 4;
-      const float4 r4 = *(const float4*)&win.r_abs[lane][before], w4 = *(const float4*)&win.w[lane][before];
-      const float4 m4 = make_float4(win.m[before][lane], win.m[before + 1][lane], win.m[before + 2][lane], win.m[before + 3][lane]);
-#pragma unroll 2
-      for (int row = o + 4 + warp; row < IB; row += WARPS - 3) {
-        win.g[row][lane] = minus_dot(win.g[row][lane], *(const float4*)&win.r_abs[row][before], r4);
-        const float a = minus_dot(win.top[row][lane], *(const float4*)&win.out[row][before], w4);
-        if (lane >= o + 4) win.top[row][lane] = a;
-        win.m[row][lane] = minus_dot(win.m[row][lane], *(const float4*)&win.w[row][before], m4);
+  ROLL for (int t = 1; t < IB / 4; t++) {
+    __syncthreads();
+    const int at = 4 * t - 4;
+    const float4 r4 = *(const float4*)&win.r_abs[lane][4 + at], w4 = *(const float4*)&win.w[lane][at];
+    float m[4] = {0.f, 0.f, 0.f, 0.f};
+    if (t > 1) {
+      UNROLL for (int i = 0; i < 4; i++) m[i] = win.m[at - 4 + i][lane];
+    }
+    const float4 m4 = make_float4(m[0], m[1], m[2], m[3]);
+    ROLL for (int row = 4 * t + warp; row < IB; row += 12) {  // three rows at a time
+      float4 f[3][3];
+      float x[3][3];
+      UNROLL for (int i = 0; i < 3; i++) {
+        const int at_row = row + 4 * i < IB ? row + 4 * i : row;
+        f[i][0] = *(const float4*)&win.out[at_row][at];
+        f[i][1] = *(const float4*)&win.w[at_row][at];
+        f[i][2] = *(const float4*)&win.r_abs[at_row][4 + at];
+        x[i][0] = win.top[at_row][lane];
+        x[i][1] = win.m[at_row][lane];
+        x[i][2] = win.g[at_row][lane];
+      }
+      UNROLL for (int i = 0; i < 3; i++) {
+        x[i][0] = minus_dot(x[i][0], f[i][0], w4);
+        x[i][1] = minus_dot(x[i][1], f[i][1], m4);
+        x[i][2] = minus_dot(x[i][2], f[i][2], r4);
+      }
+      UNROLL for (int i = 0; i < 3; i++) {
+        const int at_row = row + 4 * i;
+        if (at_row < IB) {
+          if (lane >= 4 * t) win.top[at_row][lane] = x[i][0];
+          win.m[at_row][lane] = x[i][1];
+          if (at_row >= 4 * t + 4) win.g[at_row][lane] = x[i][2];
+        }
       }
     }
-    __syncthreads();
   }
+  __syncthreads();
 }
 
-DEVICE void recurrence(Shared& s, const Lane& me) {
+// Nothing to do in the first step but Cholesky's: the last warp decides on terms and scales, the others clear the second half of V,
+// which is zero while the first is applied to the second window, and stays so in the first 32 rows.
+DEVICE void recurrence(Shared& s, const Job& job, int h, int first, int done, const Norm& norm, const Lane& me) {
   Window& win = scratch(s).win;
   const int lane = me.lane;
-  if (me.warp == 0) recurrence_role<0>(win, lane);
-  else if (me.warp == 1) recurrence_role<1>(win, lane);
-  else if (me.warp == 2) recurrence_role<2>(win, lane);
-  else recurrence_rest(win, me.warp - 3, lane);
-  if (me.warp == 0) {
-    __syncwarp();
+  if (me.warp == WARPS - 1) {
+    window_norms(s, job, h, first, h == 0 && done == 0, norm, me);
+  } else if (me.warp > 0 && h == 0) {
+    ROLL for (int tile = first + me.warp - 1; tile < TILES; tile += WARPS - 2) *reinterpret_cast<uint4*>(&s.v[0][tile][4][lane * 4]) = {0u, 0u, 0u, 0u};
+  } else if (me.warp > 0 && me.warp <= 4) {
+    reinterpret_cast<uint4*>(p_tile(s, 1, first - me.warp, lane >> 3))[lane & 7] = {0u, 0u, 0u, 0u};  // nor do low terms have these rows
+  }
+  if (me.warp == 1) recurrence_role<0>(win, lane);
+  else if (me.warp == 2) recurrence_role<1>(win, lane);
+  else if (me.warp == 3) recurrence_role<2>(win, lane);
+  else if (me.warp > 3) recurrence_rest(win, me.warp - 4, lane);
+  else {
+    recurrence_cholesky(win, lane);
     const float whole = win.diagonal[lane];
     const uint32_t zeros = ballot(whole == 0.f);
     const bool bad = whole != 0.f && !(win.pivot[lane] > (s.ratio[lane]) * whole);
@@ -2535,7 +2670,7 @@ DEVICE void recurrence(Shared& s, const Lane& me) {
 
 // Where pivots or M are too extreme to trust: how many of the window's columns may be trusted, more than `done`. The pass ends
 // before the first column where rounding in G may have been magnified at all.
-NOINLINE int safe_columns(Shared& s, int done, const Lane& me) {
+NOINLINE int safe_columns(Shared& s, int done, Lane me) {
   Window& win = scratch(s).win;
   UNROLL for (int i = 0; i < IB / WARPS; i++) {
     const int j = IB / WARPS * me.warp + i;
@@ -2559,26 +2694,8 @@ NOINLINE int safe_columns(Shared& s, int done, const Lane& me) {
   return s.good > done ? s.good : done + 1;
 }
 
-// FP32_CLASS: the first 32 rows of V's second window, which form_reflectors does not write. Before the first panel the second
-// half of the stage holds anything: it is cleared so that nothing times it is nothing.
-DEVICE void clear_corner(Shared& s, const Job& job, int h, const Lane& me) {
-  if (h == 1) {
-    const int tile = 8 * job.k + (me.tid >> 6), word = me.tid & 63;
-    *reinterpret_cast<uint2*>(&s.v[0][tile][4][word * 2]) = make_uint2(0u, 0u);
-    *reinterpret_cast<uint2*>(p_tile(s, 1, tile, word >> 4) + (word & 15) * 2) = make_uint2(0u, 0u);
-  } else if (job.k == 0) {
-    ROLL for (int i = me.tid; i < TILES * 32; i += THREADS) {
-      *reinterpret_cast<uint4*>(&s.v[0][i >> 5][4][(i & 31) * 4]) = uint4{0u, 0u, 0u, 0u};
-    }
-  }
-}
-
-// Partial sums of V_h'V_h (the upper triangle of 8 x 8 pieces). Operand i of a tile: lane's word is reflector
-// 16 (i / 2) + 2 g + i % 2, rows 2q, 2q + 1, which is how V = P M leaves the tensor cores.
-struct Products { float own[6][4]; };
-DEVICE void clear_products(Products& x) {
-  UNROLL for (int i = 0; i < 6; i++) x.own[i][0] = x.own[i][1] = x.own[i][2] = x.own[i][3] = 0.f;
-}
+// V'V. Operand i of a tile: lane's word is reflector 16 (i / 2) + 2 g + i % 2, rows 2q, 2q + 1, which is how V = P M leaves the
+// tensor cores.
 DEVICE void add_own(Products& x, const uint32_t (&a)[4], const uint32_t (&b)[4]) {
   UNROLL for (int i = 0; i < 4; i++) mma_fp16_k8(x.own[i], a[0], a[1], b[i]);
   UNROLL for (int i = 2; i < 4; i++) mma_fp16_k8(x.own[i + 2], a[2], a[3], b[i]);
@@ -2593,9 +2710,6 @@ DEVICE void add_low(Products& x, const uint32_t (&v)[4], const uint32_t (&low)[4
   UNROLL for (int i = 0; i < 4; i++) mma(x.own[i], a0, low[i], v[i]);
   UNROLL for (int i = 2; i < 4; i++) mma(x.own[i + 2], a1, low[i], v[i]);
 }
-DEVICE void store_products(float4 (*to)[32], const Products& x, int lane) {
-  UNROLL for (int i = 0; i < 6; i++) to[i][lane] = make_float4(x.own[i][0], x.own[i][1], x.own[i][2], x.own[i][3]);
-}
 DEVICE int operand_row(int lane) { return 16 * (lane >> 4) + 2 * (lane & 7) + (lane >> 3 & 1); }  // for ldmatrix, stmatrix
 
 // V = P M on tensor cores, rounded to fp16 (hi, or hi + lo): to its stage and to H. The top 32 rows come from the
@@ -2606,7 +2720,7 @@ DEVICE bool form_reflectors(Shared& s, const Job& job, int h, int first, int don
                             const Lane& me) {
   Window& win = scratch(s).win;
   Products sums;
-  constexpr int HALF[3] = {0, 1, 1};
+  constexpr int HALF[3] = {1, 0, 1};
   constexpr int DEPTH[3] = {0, 0, 1};
   uint32_t m_hi[3][4], m_lo[3][4];
   float size[2][2] = {{0.f, 0.f}, {0.f, 0.f}};
@@ -2644,7 +2758,7 @@ DEVICE bool form_reflectors(Shared& s, const Job& job, int h, int first, int don
       UNROLL for (int i = 0; i < 4; i++) {
         const int j = 16 * (i >> 1) + 2 * me.g + (i & 1);
         const float unit = win.inverse[j] == 0.f ? 0.f : 1.f, back = s.back[h * IB + j];
-        const float x_top = win.out[row][j], y_top = win.out[row + 1][j];
+        const float x_top = win.out[row][4 + j], y_top = win.out[row + 1][4 + j];
         x[i] = row > j ? x_top * unit : row == j ? unit : 0.f;
         y[i] = row + 1 > j ? y_top * unit : row + 1 == j ? unit : 0.f;
         r[i] = make_float2(x_top * back, y_top * back);
@@ -2659,16 +2773,15 @@ DEVICE bool form_reflectors(Shared& s, const Job& job, int h, int first, int don
       }
       float d[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}}, rest[3][4];
       UNROLL for (int f = 0; f < 3; f++) {
-        const int z = 2 * DEPTH[f];
         rest[f][0] = rest[f][1] = rest[f][2] = rest[f][3] = 0.f;
-        mma(rest[f], m_lo[f], hi[z], hi[z + 1]);
-        mma(d[HALF[f]], m_hi[f], hi[z], hi[z + 1]);
-        mma(rest[f], m_hi[f], lo[z], lo[z + 1]);
+        mma(rest[f], m_lo[f], hi[2 * DEPTH[f]], hi[2 * DEPTH[f] + 1]);
       }
+      UNROLL for (int f = 0; f < 3; f++) mma(d[HALF[f]], m_hi[f], hi[2 * DEPTH[f]], hi[2 * DEPTH[f] + 1]);
+      UNROLL for (int f = 0; f < 3; f++) mma(rest[f], m_hi[f], lo[2 * DEPTH[f]], lo[2 * DEPTH[f] + 1]);
       UNROLL for (int i = 0; i < 4; i++) {
         const int e = 2 * (i & 1);
-        x[i] = i < 2 ? d[0][e] + rest[0][e] : d[1][e] + (rest[1][e] + rest[2][e]);
-        y[i] = i < 2 ? d[0][e + 1] + rest[0][e + 1] : d[1][e + 1] + (rest[1][e + 1] + rest[2][e + 1]);
+        x[i] = i < 2 ? d[0][e] + rest[1][e] : d[1][e] + (rest[0][e] + rest[2][e]);
+        y[i] = i < 2 ? d[0][e + 1] + rest[1][e + 1] : d[1][e + 1] + (rest[0][e + 1] + rest[2][e + 1]);
       }
     }
     uint32_t word[4];
@@ -2699,11 +2812,11 @@ DEVICE bool form_reflectors(Shared& s, const Job& job, int h, int first, int don
       UNROLL for (int i = 0; i < 4; i++) {
         const int j = 16 * (i >> 1) + 2 * me.g + (i & 1);
         const uint32_t low = pack(x[i] - out[i].x, y[i] - out[i].y);
-        const size_t at_low = low_at(job.k, tile, 4 * h + (j >> 3)) + (j & 7) * 4 + me.q;
+        uint32_t* at_low = low_at(job, tile, 4 * h + (j >> 3)) + (j & 7) * 4 + me.q;
         if (WHOLE || j >= done) {
-          job.v_lo[at_low] = low;
+          *at_low = low;
         } else if (!low_before) {
-          job.v_lo[at_low] = 0u;
+          *at_low = 0u;
         }
         const float2 f = unpack_half2(low);
         out[i].x += f.x;
@@ -2741,28 +2854,24 @@ DEVICE bool form_reflectors(Shared& s, const Job& job, int h, int first, int don
 
 // A pass that makes only some of the columns: rare, so out of the way.
 template <bool EXACT>
-NOINLINE void form_some_reflectors(Shared& s, const Job& job, int h, int first, int done, int good, bool low_before,
-                                   const Lane& me) {
+NOINLINE void form_some_reflectors(Shared& s, Job job, int h, int first, int done, int good, bool low_before,
+                                   Lane me) {
   form_reflectors<EXACT, false>(s, job, h, first, done, good, low_before, me);
 }
 
 // FP32_CLASS: after such a pass, all of the window's low terms so far to where one pass leaves them.
-NOINLINE void take_low_back(Shared& s, const Job& job, int h, int first, const Lane& me) {
+NOINLINE void take_low_back(Shared& s, Job job, int h, int first, Lane me) {
   ROLL for (int i = me.warp; i < (TILES - first) * 4; i += WARPS) {
     const int tile = first + (i >> 2), group = i & 3;
-    p_tile(s, 1, tile, group)[me.lane] = load_word(job.v_lo + low_at(job.k, tile, 4 * h + group) + me.lane);
+    p_tile(s, 1, tile, group)[me.lane] = load_word(low_at(job, tile, 4 * h + group) + me.lane);
   }
 }
 
 // ---------------------------------------------------------------- larft
 
 DEVICE void prefetch_block(Shared& s, const Job& job, int j) {  // one thread
-  // the low terms come later
-    ROLL for (int i = 0; i < CHUNKS; i++) {
-      expect_chunk(s, j, i, true);
-      fetch_high_chunk(s, job, j, i);
-    }
-    return;
+  ROLL for (int i = CHUNKS - 1; i >= 0; i--) fetch_chunk(s, job, j, i);
+  return;
   const int stage = j & 1;
   const int bytes = (TILES - 8 * j) * 1024;
   barrier_expect(&s.full[stage], bytes + T_OPERANDS * 512);
@@ -2771,7 +2880,7 @@ DEVICE void prefetch_block(Shared& s, const Job& job, int j) {  // one thread
 }
 
 // Those sums from V as it is stored, its low term too: where a window took several passes or two terms. Rare.
-NOINLINE void products_again(Shared& s, const Job& job, int h, int first, const Lane& me) {
+NOINLINE void products_again(Shared& s, Job job, int h, int first, Lane me) {
   const uint32_t at = shared_address(&s.v[0][0][0][0]) + h * 512 + operand_row(me.lane) * 16;
   Products x;
   clear_products(x);
@@ -2795,7 +2904,7 @@ DEVICE void cross_products(Shared& s, const Job& job, int first, float (*n12t)[P
   // low terms of V_0 in p[0], of V_1 in p[1]
   const uint32_t low0 = shared_address(p_tile(s, 0, me.lane >> 4, 2 * half + (me.lane >> 3 & 1))) + (me.lane & 7) * 16;
   const uint32_t low1 = shared_address(p_tile(s, 1, me.lane >> 3, r)) + (me.lane & 7) * 16;
-  float x[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+  float x[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}}, low_v[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}}, v_low[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
 #pragma unroll 2
   for (int tile = 0; tile < TILES - first; tile += 4) {
     uint32_t a0[4], a1[4], b[4];
@@ -2806,13 +2915,14 @@ DEVICE void cross_products(Shared& s, const Job& job, int first, float (*n12t)[P
     mma(x[1], a1, b[2], b[3]);
     uint32_t low[4];
     load_matrix(low, low1 + p_offset(first + tile));
-    mma(x[0], a0, low[0], low[1]);
-    mma(x[1], a1, low[2], low[3]);
+    mma(v_low[0], a0, low[0], low[1]);
+    mma(v_low[1], a1, low[2], low[3]);
     load_matrix(a0, low0 + p_offset(first + tile));
     load_matrix(a1, low0 + p_offset(first + tile + 2));
-    mma(x[0], a0, b[0], b[1]);
-    mma(x[1], a1, b[2], b[3]);
+    mma(low_v[0], a0, b[0], b[1]);
+    mma(low_v[1], a1, b[2], b[3]);
   }
+  UNROLL for (int i = 0; i < 8; i++) x[i >> 2][i & 3] += low_v[i >> 2][i & 3] + v_low[i >> 2][i & 3];
   const int row = 16 * half + me.g, col = 8 * r + 2 * me.q;
   n12t[col][row] = x[0][0] + x[1][0];
   n12t[col + 1][row] = x[0][1] + x[1][1];
@@ -2836,22 +2946,40 @@ DEVICE void small_product(float (*out)[PAD], const float (*x)[PAD], const float 
   *(float4*)&out[j][a] = make_float4(scale * sum.x, scale * sum.y, scale * sum.z, scale * sum.w);
 }
 
-// T of one window, transposed: the two 16 x 16 blocks on the diagonal by substitution (a half warp each, lane = row), then
-// T12 = -T11 N12 T22 by everyone. Beside the substitution, for the second window of a panel: (T11 N12)' of the whole block.
+// T of one window, transposed, up to the two 16 x 16 blocks on its diagonal: 8 x 8 blocks by substitution (a quarter warp each, lane =
+// row), joined by T12 = -T1 N12 T2 (two lanes a row). Beside it, for the second window of a panel: (T11 N12)' of the whole block.
 DEVICE void invert_diagonal(Triangle& tri, const float* tau, float (*tt)[PAD], const float (*t11t)[PAD], const Lane& me) {
   if (me.warp == 0) {
-    const int o = me.lane & 16;
-    float x[16];
-    UNROLL for (int i = 0; i < 16; i++) x[i] = i == (me.lane & 15) ? 1.f : 0.f;
-    UNROLL for (int st = 0; st < 16; st++) {
-      float row[16];
-      UNROLL for (int u = (st + 1) & ~3; u < 16; u += 4) *(float4*)&row[u] = *(const float4*)&tri.n[o + st][o + u];
-      x[st] *= tau[o + st];
+    const int o = me.lane & 24, r = me.lane & 7;
+    float x[8], t[8];
+    *(float4*)&t[0] = *(const float4*)&tau[o];
+    *(float4*)&t[4] = *(const float4*)&tau[o + 4];
+    UNROLL for (int i = 0; i < 8; i++) x[i] = i == r ? 1.f : 0.f;
+    UNROLL for (int st = 0; st < 8; st++) {
+      float row[8];
+      UNROLL for (int u = (st + 1) & ~3; u < 8; u += 4) *(float4*)&row[u] = *(const float4*)&tri.n[o + st][o + u];
+      x[st] *= t[st];
       tt[o + st][me.lane] = x[st];
-      UNROLL for (int u = st + 1; u < 16; u++) x[u] = fmaf(-row[u], x[st], x[u]);
+      UNROLL for (int u = st + 1; u < 8; u++) x[u] = fmaf(-row[u], x[st], x[u]);
+    }
+    const int p = me.lane & 16, own = me.lane >> 1 & 4, other = own ^ 4;  // this lane's columns of T12, and its partner's
+    float y[4] = {0.f, 0.f, 0.f, 0.f};
+    UNROLL for (int m = 0; m < 8; m++) {
+      const float u = shfl(x[m], me.lane & 23);
+      const float4 z = *(const float4*)&tri.n[p + m][p + 8 + own];
+      y[0] = fmaf(u, z.x, y[0]); y[1] = fmaf(u, z.y, y[1]); y[2] = fmaf(u, z.z, y[2]); y[3] = fmaf(u, z.w, y[3]);
+    }
+    float y2[4];
+    UNROLL for (int i = 0; i < 4; i++) y2[i] = shfl_xor(y[i], 8);
+    __syncwarp();
+    UNROLL for (int i = 0; i < 4; i++) {
+      const float(&t2)[PAD] = tt[p + 8 + own + i];
+      const float4 z = *(const float4*)&t2[p + 8 + own], z2 = *(const float4*)&t2[p + 8 + other];
+      tt[p + 8 + own + i][p + r] = minus_dot(minus_dot(0.f, z, make_float4(y[0], y[1], y[2], y[3])), z2, make_float4(y2[0], y2[1], y2[2], y2[3]));
     }
   } else if (me.warp == 1) {
     UNROLL for (int i = 0; i < 8; i++) tt[2 * i + (me.lane >> 4)][16 + (me.lane & 15)] = 0.f;
+    UNROLL for (int i = 0; i < 8; i += 2) tt[(me.lane & 16) + i + (me.lane >> 3 & 1)][(me.lane & 16) + 8 + (me.lane & 7)] = 0.f;
   }
   if (t11t && me.warp >= WARPS / 2) {
     small_product(tri.t12t, tri.n12t, t11t, 1.f, me.tid - THREADS / 2);
@@ -2884,7 +3012,7 @@ DEVICE void invert_window(Triangle& tri, float (*tt)[PAD], const Lane& me) {  //
 
 // T of one window from V'V: tau = 2/v'v, T = (diag(1/tau) + strictly upper V'V)^-1. `ready`: form_reflectors has left its sums.
 template <bool EXACT>
-DEVICE void window_t(bool ready, Shared& s, const Job& job, int h, int first, bool need_t, bool whole, uint32_t low_phase,
+DEVICE void window_t(bool ready, Shared& s, const Job& job, int h, int first, bool need_t, bool whole, uint32_t phase,
                      const Lane& me) {
   Scratch& sc = scratch(s);
   if (!ready) {
@@ -2908,15 +3036,15 @@ DEVICE void window_t(bool ready, Shared& s, const Job& job, int h, int first, bo
     }
   }
   if (h == 1 && need_t) {
-    barrier_wait(&s.low, low_phase);
+    barrier_wait(&s.full[CHUNKS], phase >> CHUNKS & 1);
     cross_products(s, job, first, sc.tri.n12t, me);
     fence_async();
   }
   __syncthreads();
-  if (h == 1 && need_t && whole && me.tid == MOVER) {  // V's stage is free once it has been read
+  if (EXACT && h == 1 && need_t && whole && me.tid == MOVER) {  // V's place is free once it has been read, P's one as well
     bulk_store_read();
-    if (EXACT) fetch_half(s, job, job.k + 1, 0, s.half);
-    if (job.k > 0) prefetch_block(s, job, 0);
+    fetch_boxes(s, job, job.k + 1, 0, job.k >> 1, 4);
+    fetch_half(s, job, job.k + 1, 1);
   }
   if (need_t) invert_diagonal(sc.tri, s.tau + h * IB, h == 0 ? s.t11t : sc.tri.t22t, h == 0 ? nullptr : s.t11t, me);
 }
@@ -2933,18 +3061,35 @@ DEVICE void store_t_operand(Shared& s, int st, int r, const float (*tt)[PAD], co
 
 // ---------------------------------------------------------------- geqrf
 
+// A panel of zeros: if all columns from here on are zero, so are their R, V and tau, exactly, and the matrix is done.
+template <bool EXACT>
+NOINLINE bool zero_tail(Job job, Lane me) {
+  uint32_t x = 0u;
+  for (int col = (job.k + 1) * NB + me.lane; col < job.n; col += 32) {
+#pragma unroll 16
+    for (int row = me.warp; row < job.n; row += WARPS) x |= __float_as_uint(load_once(job.a + (size_t)row * job.n + col)) << 1;
+  }
+  if (__syncthreads_or(x != 0u)) return false;
+  if (me.tid == MOVER) bulk_store_wait();  // no copy may outlive the block
+  ROLL for (int row = me.warp; row < job.n; row += WARPS) {
+    for (int col = job.k * NB + 2 * me.lane; col < job.n; col += 64) store_pair<EXACT>(job, row, col, 0.f, 0.f);
+  }
+  for (int col = job.k * NB + me.tid; col < job.n; col += THREADS) job.tau[col] = 0.f;
+  return true;
+}
+
 // Windows one after the other: step 2k + h is window h of panel k. One loop body, so that every stage's code exists once:
 // the instruction cache, not the arithmetic, was the limit when it did not.
 template <bool EXACT>
 DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
   Panel c;
-  uint32_t phase = 0, low_blocks = 0, low_phase = 0;
+  uint32_t phase = 0, low_blocks = 0;
   int step = -1;             // only loads
   int done = 0, before = 0;  // finished columns of the window, and how many there were one pass earlier
   if (me.tid == MOVER) {
-    for (int i = 0; i < 4; i++) barrier_init_for_copies(&s.full[i]);
-    barrier_init_for_copies(&s.panel);
-    barrier_init_for_copies(&s.low);
+    for (auto& full : s.full) barrier_init_for_copies(&full);
+    barrier_init_for_copies(&s.panel[0]);
+    barrier_init_for_copies(&s.panel[1]);
     s.largest_sum = 0u;
     s.largest_column = 0u;
   }
@@ -2956,31 +3101,30 @@ DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
     job.k = k;
     if (step >= 0) {
       ROLL for (int j = inside ? k : 0; j < k + inside; j++) {
-        const int stage = inside || FP32_CLASS ? 0 : j & 1, t_stage = inside ? 1 : j & 1;
-        const int terms = 1 + (low_blocks >> j & 1);
-        if (j == 0) __syncthreads();
+        const int stage = inside || FP32_CLASS ? 0 : j & 1;
+        const int terms = 2;
+        if (!inside) {
+          // the other stage is free: only its filler has to wait for the others
+          if (j == 0) {
+            __syncthreads();
+            if (RARE(uniform(s.largest_column) == 0u)) {  // a panel of zeros
+              for (int i = 0; i < CHUNKS; i++) barrier_wait(&s.full[i], phase >> i & 1);
+              if (zero_tail<EXACT>(job, me)) return;
+            }
+          }
+        }
         const float order = (float)job.n, error = V_ROUNDING * __uint_as_float(s.largest_column);
         const float allowed = TWO_TERM_AT * 1.1920929e-7f * order * reciprocal_sqrt(order) * __uint_as_float(s.largest_sum);
         // Where W and W' are rounded to one term beside C, all together must stay below the bound.
         const bool two_c = FP32_CLASS || again || error > allowed, two_w = FP32_CLASS || again || 2.f * error > allowed;
         const Part part = {again ? h : -1, h * IB + before, h * IB + done};
-        const int next_j = !inside && j + 1 < k ? j + 1 : -1;
-        if (s.largest_column == 0u) {  // C is zero and stays so
-          if (!inside) {  // block 0 is on its way
-            ROLL for (int i = 0; i < CHUNKS; i++) barrier_wait(&s.full[i], phase >> i & 1);
-            phase ^= 15u;
-            if (me.tid == MOVER) bulk_store_read();  // T's stage is free
-          }
-          break;
-        } else {
-          apply_block(c, s, job, inside, next_j, stage, t_stage, j, terms, two_c, two_w, again ? h == 1 : h == 0, part, phase, me);
-        }
+        const int next = !inside && j + 1 < k ? j + 1 : -1;
+        apply_block(c, s, job, inside, next, stage, inside ? 1 : j & 1, j, terms, two_c, two_w, again ? h == 1 : h == 0, part, phase, me);
         if (!inside) phase ^= 15u << (j >> 1) & 15u;
       }
       if (h == 1 && me.tid == MOVER) bulk_store_read();  // the first window's low terms, where P's go
       __syncthreads();
       if (me.ws >> 1 == h) {
-        if (again) clear_done(c, first, done, me);
         stage_window(c, s, first, me);
       }
       // Beside it the warps of the other window store R, which stays in their registers until here.
@@ -2995,15 +3139,17 @@ DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
     float(*tt)[PAD] = h == 0 ? s.t11t : tri.t22t;
     if (step < 0) {
       __syncthreads();
-      if (EXACT && me.tid == MOVER) fetch_half(s, job, 0, 0, s.half);
+      if (EXACT && me.tid == MOVER) {
+        fetch_half(s, job, 0, 0);
+        fetch_half(s, job, 0, 1);
+      }
     } else {
     __syncthreads();
     const bool low_before = low_blocks >> k & 1;
     if (!inside && !last) prefetch_panel<EXACT>(job, k + 1, me);  // no block is on its way now
-    gram(s, job, h, first, done, me);
-    if (s.two_terms) low_blocks |= 1u << k;
-    clear_corner(s, job, h, me);
-    recurrence(s, me);
+    if (RARE(again)) clear_done(s, first, done, me);
+    const Norm norm = gram(s, first, me);
+    recurrence(s, job, h, first, done, norm, me);
     __syncthreads();
     bool ready = FP32_CLASS || !s.two_terms;
     if (again || s.trip || !form_reflectors<EXACT, true>(s, job, h, first, 0, IB, low_before, me)) {
@@ -3017,15 +3163,19 @@ DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
     fence_async();
     __syncthreads();
     if (me.tid == MOVER && !(h == 1 && whole && last)) {
-      if (h == 1) {  // the first window's low term to where P was
+      if (h == 1) {  // the first window's low terms to where P was
         bulk_store_wait();
-        barrier_expect(&s.low, (CHUNKS - (k >> 1)) * 8192);
-        ROLL for (int i = k >> 1; i < CHUNKS; i++) tensor_load_low(p_tile(s, 0, 16 * i, 0), job.low_map, 16 * i, job.low_row + 8 * k, &s.low);
+        barrier_expect(&s.full[CHUNKS], (CHUNKS - (k >> 1)) * P_LOW);
+        ROLL for (int i = k >> 1; i < CHUNKS; i++) bulk_load(p_tile(s, 0, 16 * i, 0), low_at(job, 16 * i, 0), P_LOW, &s.full[CHUNKS]);
       }
       if (whole) {
-        ROLL for (int i = k >> 1; i < CHUNKS; i++) tensor_store_low(job.low_map, p_tile(s, 1, 16 * i, 0), 16 * i, job.low_row + 8 * k + 4 * h);
+        ROLL for (int i = k >> 1; i < CHUNKS; i++) bulk_store_part(low_at(job, 16 * i, 4 * h), p_tile(s, 1, 16 * i, 0), P_LOW);
         bulk_store_commit();
       }
+    }
+    if (EXACT && h == 0 && whole && !last && me.tid == MOVER) {  // of the next panel what P leaves room for
+      barrier_expect(&s.panel[0], ROWS * NB * 2);
+      fetch_boxes(s, job, k + 1, 0, 0, k >> 1);
     }
     if (h == 1 && whole && !last && me.tid == MOVER) {
       s.largest_column = 0u;
@@ -3033,18 +3183,16 @@ DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
       bulk_store_commit();
     }
     end = h == 1 && whole && last;
-    window_t<EXACT>(ready, s, job, h, first, !end, whole, low_phase, me);
-    if (h == 1 && !end) low_phase ^= 1u;
+    window_t<EXACT>(ready, s, job, h, first, !end, whole, phase, me);
+    if (h == 1 && !end) phase ^= 1u << CHUNKS;
     }
     if (end) break;
     const bool next = h == 1 && whole;  // the next panel comes now; so it does in step -1
     if (next && EXACT) {
-      barrier_wait(&s.panel, 0);
-      read_half<0>(c, s.half, me);
-      fence_async();
+      barrier_wait(&s.panel[0], (k + 1) & 1);
+      read_half<0>(c, half_at(s, 0), me);
     }
     __syncthreads();
-    if (next && EXACT && me.tid == MOVER) fetch_half(s, job, k + 1, 1, s.half);
     if (next && !EXACT) load_panel(c, job, k + 1, me);
     if (step >= 0) {
     invert_window(tri, tt, me);
@@ -3062,18 +3210,18 @@ DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
     if (h == 1 && whole && me.tid == MOVER) {
       bulk_store_part(job.t + (size_t)k * T_OPERANDS * 128, &s.t[1][0][0], T_OPERANDS * 512);
       bulk_store_commit();
-      if (k == 0) {  // V is where the next panel wants it
-        bulk_store_wait();
-        for (int i = 0; i < CHUNKS; i++) expect_chunk(s, 0, i, false);
-        bulk_load(&s.t[0][0][0], job.t, T_OPERANDS * 512, &s.full[0]);
-      }
-      ROLL for (int i = 0; i < CHUNKS; i++) fetch_low_chunk(s, job, 0, i);
     }
     }
     if (next) {
       if (EXACT) {
-        barrier_wait(&s.panel, 1);
-        read_half<1>(c, s.half, me);
+        barrier_wait(&s.panel[1], (k + 1) & 1);
+        read_half<1>(c, half_at(s, 1), me);
+        fence_async();
+        __syncthreads();
+      }
+      if (step >= 0 && me.tid == MOVER) {
+        if (k == 0) bulk_store_wait();  // block 0 is in memory
+        prefetch_block(s, job, 0);
       }
       scale_panel(c, s, me);
     }
@@ -3087,9 +3235,11 @@ DEVICE void factor_matrix(Shared& s, Job& job, const Lane& me) {
 template <bool EXACT>
 __global__ void __launch_bounds__(THREADS, 1)
     geqrf_kernel(const float* a, float* h, float* tau, uint32_t* v, uint32_t* v_lo, uint32_t* t, int n, int panels,
-                 const __grid_constant__ CUtensorMap map, const __grid_constant__ CUtensorMap low_map) {
+                 const __grid_constant__ CUtensorMap map) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  Shared& s = *reinterpret_cast<Shared*>(shared_bytes);
+  // Where shared memory starts, as a constant: taken from its symbol it is computed anew everywhere, a special register each time.
+  if (shared_address(shared_bytes) != SHARED_START) __trap();
+  Shared& s = *reinterpret_cast<Shared*>(__cvta_shared_to_generic(SHARED_START));
   Lane me;
   me.tid = threadIdx.x;
   me.lane = me.tid & 31;
@@ -3110,28 +3260,12 @@ __global__ void __launch_bounds__(THREADS, 1)
   job.panels = panels;
   job.map = &map;
   job.row = (int)matrix * n;
-  job.low_map = &low_map;
-  job.low_row = (int)matrix * panels * GROUPS;
   factor_matrix<EXACT>(s, job, me);
 }
 
-using Encode = decltype(&cuTensorMapEncodeTiled);
-static Encode encoder() {
-  static const Encode encode = [] {
-    void* f = nullptr;
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &found);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &f, cudaEnableDefault, &found);
-#endif
-    return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<Encode>(f) : nullptr;
-  }();
-  return encode;
-}
 // The batch as one tall matrix of which a copy takes BOX rows of IB columns, swizzled. False where the driver cannot.
 static bool panel_map(CUtensorMap& map, const void* a, int n, int batch) {
-  const Encode encode = encoder();
+  const auto encode = tensor_map_encoder();
   if (!encode || reinterpret_cast<uintptr_t>(a) % 16) return false;
   const cuuint64_t sizes[2] = {(cuuint64_t)n, (cuuint64_t)batch * n}, strides[1] = {4 * (cuuint64_t)n};
   const cuuint32_t box[2] = {IB, BOX}, steps[2] = {1, 1};
@@ -3139,26 +3273,15 @@ static bool panel_map(CUtensorMap& map, const void* a, int n, int batch) {
                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
-// V's low terms: copies of 16 tiles (of 64) of 4 groups of reflectors (of 8 a block).
-static bool low_map(CUtensorMap& map, const void* v_lo, int blocks) {
-  const Encode encode = encoder();
-  const cuuint64_t sizes[3] = {32, TILES, (cuuint64_t)blocks * GROUPS}, strides[2] = {128, TILES * 128};
-  const cuuint32_t box[3] = {32, 16, 4}, steps[3] = {1, 1, 1};
-  return encode && encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 3, const_cast<void*>(v_lo), sizes, strides, box, steps,
-                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
 
 // Launches on the default queue; returns a CUDA error code. v, v_lo: batch * panels * 65536 bytes; t: batch * panels * 10240.
 static int launch(const void* a, void* h, void* tau, void* v, void* v_lo, void* t, int batch, int n) {
-  CUtensorMap map{}, low{};
-  const int panels = (n + NB - 1) / NB;
-  if (!low_map(low, v_lo, batch * panels)) return (int)cudaErrorNotSupported;
+  CUtensorMap map{};
   auto kernel = n == ROWS && panel_map(map, a, n, batch) ? geqrf_kernel<true> : geqrf_kernel<false>;
-  cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+  cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(Shared));
   if (e != cudaSuccess) return (int)e;
-  kernel<<<batch, THREADS, SHARED_BYTES>>>((const float*)a, (float*)h, (float*)tau, (uint32_t*)v, (uint32_t*)v_lo,
-                                             (uint32_t*)t, n, panels, map, low);
+  kernel<<<batch, THREADS, sizeof(Shared)>>>((const float*)a, (float*)h, (float*)tau, (uint32_t*)v, (uint32_t*)v_lo,
+                                             (uint32_t*)t, n, (n + NB - 1) / NB, map);
   return (int)cudaGetLastError();
 }
 
@@ -3175,7 +3298,7 @@ N512_BINDING = r"""
 int n512_launch(const void* a, void* h, void* tau, void* v, void* v_lo, void* t, int batch, int n);
 
 // a: (batch, n, n) float32, contiguous. Returns H, tau. Workspace: V in fp16 (half of A's bytes), its
-// low term (as much), T.
+// low term (as much; written only where a panel asks for it, or in the FP32 class), T.
 std::tuple<torch::Tensor, torch::Tensor> geqrf_n512(torch::Tensor a) {
   const int64_t batch = a.size(0), n = a.size(1), blocks = batch * ((n + 63) / 64);
   auto h = torch::empty({batch, n, n}, a.options());
@@ -3189,7 +3312,7 @@ std::tuple<torch::Tensor, torch::Tensor> geqrf_n512(torch::Tensor a) {
 }
 """
 
-# ---------------------------------------------------------------- n1024: v110
+# ---------------------------------------------------------------- n1024: v129
 
 N1024_CUDA = PRELUDE + r"""
 // CONTENTS
@@ -3292,6 +3415,11 @@ DEVICE void load_if(bool on, uint32_t at, uint32_t (&x)[4]) {  // x stays as it 
   asm volatile("{\n.reg .pred p;\nsetp.ne.s32 p,%5,0;\n@p ld.shared.v4.b32 {%0,%1,%2,%3},[%4];\n}" : "+r"(x[0]), "+r"(x[1]), "+r"(x[2]), "+r"(x[3]) : "r"(at), "r"((int)on));
 }
 
+DEVICE void copy_word(uint32_t to, const float* from, bool on) {  // 0 where not `on`
+  asm volatile("cp.async.ca.shared.global [%0],[%1],4,%2;" ::"r"(to), "l"(from), "r"(on ? 4 : 0) : "memory");
+}
+DEVICE void copies_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 // in two steps, where many threads announce their own bytes: expect_more by each, then one arrival
 DEVICE void barrier_expect_more(uint32_t bar, uint32_t bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0],%1;" ::"r"(bar), "r"(bytes) : "memory");
@@ -3317,7 +3445,7 @@ constexpr unsigned ALL = ~0u;
 constexpr float ZERO_PIVOT = 1e-20f;
 
 // row strides in floats
-constexpr int LD_X = 33, LD_TOP = 36, LD_SHIFT = 36, LD_M = 40, LD_R = 33;
+constexpr int LD_X = 36, LD_TOP = 36, LD_SHIFT = 36, LD_M = 40, LD_R = 33;
 
 template <int C_, int CHUNKS_, int TERMS_>
 struct Config {
@@ -3342,8 +3470,7 @@ struct Config {
   static constexpr int IN_W = OWNED * (C - 1) * 4096, IN_X = C * 4096, IN_PW = (C - 1) * 8192;
   // the inbox of a pass: the scratch of the recurrence or [W of the peers, W of the own warpgroups], then W and W' of the pass
   static constexpr int SCRATCH = 27 * 1024 + 512, W_BYTES = PANEL * LD_SHIFT * 4, IN_PASS = SCRATCH > IN_PW + G * 8192 ? SCRATCH : IN_PW + G * 8192;
-  static constexpr int SUMS = 2 * (G - 1) * 512;  // 16 reflectors' sums are made by one warp: what the other warpgroups hand to it
-  static constexpr int INBOX = MAX3(IN_W + 4 * G * SUMS, IN_X + (G - 1) * 4096, IN_PASS + 2 * W_BYTES);
+  static constexpr int INBOX = MAX3(IN_W + 2 * (G - 1) * THREADS * 16, IN_X + (G - 1) * 4096, IN_PASS + 2 * W_BYTES);
   // the next panel's entries, over both stages: [pair of 16-row pieces][half of the columns] as tensor copies lay them
   static constexpr int COPY = G * 16 * SUB * 4;
   static_assert(2 * CHUNKS * COPY == STAGE, "half of the pieces fill a stage");
@@ -3365,7 +3492,9 @@ struct Config {
   static constexpr int O_V = O_INBOX, O_R1 = O_V + SUB * LD_SHIFT * 4, O_WR = O_R1 + SUB * LD_SHIFT * 4, O_R = O_WR + SUB * LD_SHIFT * 4,
                        O_X = O_R + SUB * LD_R * 4, O_M = O_X + SUB * LD_TOP * 4,
                        O_INV = O_M + SUB * LD_M * 4, SCRATCH_END = O_INV + 384;
-  static_assert(SCRATCH + 3 * 4096 <= INBOX, "three warps' registers beside the scratch");
+  // three warps' registers, beside the scratch and beside the sums of the Gram matrix
+  static constexpr int O_KEPT = O_INBOX + (SCRATCH > IN_X + (G - 1) * 4096 ? SCRATCH : IN_X + (G - 1) * 4096);
+  static_assert(O_KEPT + 3 * CHUNKS * 2048 <= O_W, "three warps' registers fit the inbox");
   static_assert(SCRATCH_END <= O_INBOX + SCRATCH && O_X >= O_INBOX + IN_X && O_X >= O_INBOX + IN_W, "scratch fits the inbox");
   // inside stage 1 during the panel: H and L tiles; with two terms V's low terms take L's place once L is spent
   static constexpr int O_H = STAGE, O_L = STAGE + STAGE / 2;
@@ -3566,17 +3695,17 @@ DEVICE void apply_block(Acc<K>& acc, const Args& p, unsigned char* sm, int& j, i
     const int owner = me.cg / K::OWNED, column = me.cg % K::OWNED;
     float4 sum[2] = {make_float4(w[0], w[1], w[2], w[3]), make_float4(w[4], w[5], w[6], w[7])};  // the own share comes first
     UNROLL for (int i = 1; i < K::G; i++) {
-      float4* to = reinterpret_cast<float4*>(sm + K::O_INBOX + K::IN_W + ((i ^ me.group) * 4 + me.cg) * K::SUMS + (i - 1) * 512) + me.lane;
+      float4* to = reinterpret_cast<float4*>(sm + K::O_INBOX + K::IN_W) + (i - 1) * 2 * K::THREADS + (me.thread ^ i * 128);  // warpgroup ^ i
       to[0] = make_float4(w[8 * i], w[8 * i + 1], w[8 * i + 2], w[8 * i + 3]);
-      to[(K::G - 1) * 32] = make_float4(w[8 * i + 4], w[8 * i + 5], w[8 * i + 6], w[8 * i + 7]);
+      to[K::THREADS] = make_float4(w[8 * i + 4], w[8 * i + 5], w[8 * i + 6], w[8 * i + 7]);
     }
     named_join(1 + me.cg, 32 * K::G);
     if (j == 0 && copies_t<K>(me, rank)) bulk_store_read();  // T has left the place of W and W': now peers may go on
-    const float4* partial = reinterpret_cast<const float4*>(sm + K::O_INBOX + K::IN_W + (me.group * 4 + me.cg) * K::SUMS) + me.lane;
+    const float4* partial = reinterpret_cast<const float4*>(sm + K::O_INBOX + K::IN_W) + me.thread;
     UNROLL for (int i = 0; i < 2; i++) {
-      UNROLL for (int u = 0; u < K::G - 1; u++) add4(sum[i], partial[(i * (K::G - 1) + u) * 32]);
+      UNROLL for (int u = 0; u < K::G - 1; u++) add4(sum[i], partial[(2 * u + i) * K::THREADS]);
       if (owner != (int)rank) {
-        const int slot = column * (K::C - 1) + (rank < owner ? rank : rank - 1);
+        const int slot = column * (K::C - 1) + (K::C == 2 ? 0 : rank < owner ? rank : rank - 1);
         send(map_address(base + K::O_INBOX + slot * 4096 + (me.group * 2 + i) * 512 + me.lane * 16, owner), sum[i], map_address(barrier_at<K>(base, INBOX_BAR), owner));
       }
     }
@@ -3704,7 +3833,10 @@ DEVICE void update_quad(float (&a)[SUB], int q, const float* x, const float (&y)
 // Stops where a pivot cancels.
 DEVICE void warp_cholesky(const Scratch& z, int lane, int done, float cancelled) {
   float g[SUB];
-  UNROLL for (int r = 0; r < SUB; r++) g[r] = z.x[r * LD_X + lane] + z.x[lane * LD_X + r];
+  UNROLL for (int r = 0; r < SUB; r += 4) {
+    const Quad x = load4(z.x + lane * LD_X + r), y = load4(z.m + lane * LD_X + r);
+    UNROLL for (int e = 0; e < 4; e++) g[r + e] = x.e[e] + y.e[e];
+  }
   const float g0 = 2.f * z.x[lane * (LD_X + 1)];
   z.threshold[lane] = fmaxf(cancelled * g0, ZERO_PIVOT);
   int stop = SUB;
@@ -3825,7 +3957,7 @@ DEVICE void warp_top(const Scratch& z, int lane) {
     if (i + 4 < SUB) named_join(1 + (i + 4) / 4);
     const Quad r0 = load_r(i + 4, 0), r1 = load_r(i + 4, 1), r2 = load_r(i + 4, 2), r3 = load_r(i + 4, 3);
     UNROLL for (int u = 0; u < 4; u++) row_r[u] = z.r1[(i + 4 + u) * LD_SHIFT + lane];
-    UNROLL for (int e = 0; e < 4; e++) a[e] = fmaf(-x3.e[e], y[3], fmaf(-x2.e[e], y[2], fmaf(-x1.e[e], y[1], fmaf(-x0.e[e], y[0], a[4 + e]))));
+    UNROLL for (int e = 0; e < 4; e++) a[e] = fmaf(-x0.e[e], y[0], fmaf(-x1.e[e], y[1], fmaf(-x2.e[e], y[2], fmaf(-x3.e[e], y[3], a[4 + e]))));
     save_diagonal(i + 4);
     const float alpha = __shfl_sync(ALL, a[0], i + 4);  // the first pivot sooner than through shared memory
     __syncwarp();
@@ -4050,6 +4182,25 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
       }
       if (staged) {  // on its way since the last pass
         wait_for<K>(base_address, A_BAR, k & 1);
+      } else {  // word by word to the same places, zeros outside
+        const int column = me.thread % PANEL, r = me.thread / PANEL, line = (r >> 2) * 2 + (r & 1);  // rows r and r + 8 of every 16
+        const uint32_t to = base_address + (column >> 5) * K::COPY + (r >> 1 & 1) * 1024 + line * 128 + ((column >> 2 & 7) ^ line) * 16 + (column & 3) * 4;
+        const int open = top + column < n ? n : 0;
+        int row = rank * K::G * 16 + r;
+        const float* from = p.a + ((size_t)(block_index() / K::C) * n + row) * n + top + column;
+        ROLL for (int pair = 0; pair < 2 * K::CHUNKS; pair++) {
+          UNROLL for (int i = 0; i < 2 * K::G; i++) {
+            const uint32_t at = to + pair * 2 * K::COPY + (i >> 1) * 2048;
+            copy_word(i & 1 ? (at + 512) ^ 64 : at, from, row < open);
+            row += 8, from += (size_t)8 * n;
+          }
+          row += (K::UNITS - K::G) * 16, from += (size_t)((K::UNITS - K::G) * 16) * n;
+        }
+        copies_wait();
+        __syncthreads();
+        fence_async();
+      }
+      {
         const int core = (2 * me.cg + (me.g >> 2)) ^ (2 * me.q);  // of 16 bytes, swizzled by the row's last three bits
         const unsigned char* even = sm + opaque(me.group * 2048 + me.q * 256 + core * 16 + (me.g & 3) * 4);
         const unsigned char* odd = sm + opaque(me.group * 2048 + me.q * 256 + 128 + (core ^ 1) * 16 + (me.g & 3) * 4);
@@ -4059,17 +4210,6 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
             const unsigned char* from = (r & 1 ? odd : even) + pair * 2 * K::COPY + (r >> 1) * 1024;
             acc[pair >> 1][i] = *reinterpret_cast<const float*>(from);
             acc[pair >> 1][i + 2] = *reinterpret_cast<const float*>(from + K::COPY);
-          }
-        }
-      } else {
-        const int unit_ = rank * K::G + me.group;
-        const float* from = p.a + (size_t)(uint32_t)(block_index() / K::C) * (uint32_t)n * (uint32_t)n + (size_t)(uint32_t)opaque(unit_ * 16 + 4 * me.q) * (uint32_t)n + top + me.cg * 8 + me.g;
-        const int row0 = opaque(unit_ * 16 + 4 * me.q), ld = opaque(n);
-        UNROLL for (int c = 0; c < K::CHUNKS; c++) {
-          UNROLL for (int i = 0; i < 16; i++) {
-            const int row = chunk_row<K>(c, i >> 2, 0) + (i & 1);
-            const int column = top + me.cg * 8 + me.g + SUB * (i >> 1 & 1);
-            acc[c][i] = (row0 + row < n && column < n) ? from[row * ld + SUB * (i >> 1 & 1)] : 0.f;
           }
         }
       }
@@ -4153,7 +4293,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
       int done = 0;
       ROLL while (done < SUB) {
         int first, lim, unit, local;  // lim: rows under it are finished; local: this thread's column of the sub-panel
-        uint32_t h16, v16, tile_at;   // this warpgroup's tiles of H and of V
+        uint32_t h16, v16;   // this warpgroup's tiles of H and of V
         // from the few numbers that matter: called again after the recurrence, so that nothing else has to live (spill)
         // across it
         auto locate = [&]() {
@@ -4168,7 +4308,6 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
           h16 = uniform(operand_address(base_address + K::O_H + me.group * (K::SLAB / 2)));
           v16 = uniform(operand_address(base_address + me.group * K::SLAB + (s ^ me.group >> 1) * 512));
           local = me.cg * 8 + me.g;
-          tile_at = me.group * (K::SLAB / 2) + me.cg * 128 + me.g * 16 + me.q * 4;
         };
         locate();
         auto h_column = [&]() { return p.h + ((size_t)(block_index() / K::C) * n + first + local) * p.ld + unit * 16 + 4 * me.q; };
@@ -4256,37 +4395,41 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
             }
           }
         }
+        if (me.warp < 3) {  // the panel's registers would be spilled in the recurrence: they wait in shared memory
+          const uint32_t at = base_address + K::O_KEPT + me.warp * (K::CHUNKS * 2048) + me.lane * 16;
+          UNROLL for (int c = 0; c < K::CHUNKS; c++) {
+            UNROLL for (int t = 0; t < 4; t++) store_float4(at + (4 * c + t) * 512, acc[c][4 * t], acc[c][4 * t + 1], acc[c][4 * t + 2], acc[c][4 * t + 3]);
+          }
+        }
         wait_for<K>(base_address, PANEL_BAR, k + 1 & 1);
         float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
         if (me.thread < 256) {
           const float4* in = reinterpret_cast<const float4*>(sm + K::O_INBOX) + me.thread;
           UNROLL for (int u = 0; u < K::C; u++) add4(sum, in[u * 256]);
         }
-        if (me.thread < 256) {  // X = HH/2 + HL, so that the Gram matrix is X + X'
-          float* to = z.x + ((me.thread >> 6) * 8 + me.g) * LD_X + (me.thread >> 5 & 1) * 16 + 2 * me.q;
-          to[0] = 0.5f * sum.x;
-          to[1] = 0.5f * sum.y;
-          to[8] = 0.5f * sum.z;
-          to[9] = 0.5f * sum.w;
+        if (me.thread < 256) {  // X = HH/2 + HL, so that the Gram matrix is X + X'; X' in the place of M
+          const int row = (me.thread >> 6) * 8 + me.g, column = (me.thread >> 5 & 1) * 16 + 2 * me.q;
+          const float4 x = make_float4(0.5f * sum.x, 0.5f * sum.y, 0.5f * sum.z, 0.5f * sum.w);
+          float *to = z.x + row * LD_X + column, *transposed = z.m + column * LD_X + row;
+          *reinterpret_cast<float2*>(to) = make_float2(x.x, x.y);
+          *reinterpret_cast<float2*>(to + 8) = make_float2(x.z, x.w);
+          transposed[0] = x.x;
+          transposed[LD_X] = x.y;
+          transposed[8 * LD_X] = x.z;
+          transposed[9 * LD_X] = x.w;
         }
         __syncthreads();
         // (2) recurrence. P is in H and L, its registers are free meanwhile
         save_words(base_address + K::O_STATE + me.warp * 16, k, s, done, 0);
         if (me.warp < 3) {
-          // the other sub-panel's registers would be spilled: they wait in shared memory
-          const uint32_t at = base_address + K::O_INBOX + K::SCRATCH + me.warp * 4096 + me.lane * 16;
-          UNROLL for (int c = 0; c < K::CHUNKS; c++) {
-            UNROLL for (int t = 0; t < 2; t++) store_float4(at + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
-          }
           if (me.warp == 0) warp_cholesky(z, me.lane, done, K::CANCELLED);
           else if (me.warp == 1) warp_top(z, me.lane);
           else warp_m(z, me.lane);
-          const uint32_t from = shared_address(sm) + K::O_INBOX + K::SCRATCH + (thread_index() >> 5) * 4096 + (thread_index() & 31) * 16;
+          const uint32_t from = shared_address(sm) + K::O_KEPT + (thread_index() >> 5) * (K::CHUNKS * 2048) + (thread_index() & 31) * 16;
           UNROLL for (int c = 0; c < K::CHUNKS; c++) {
-            UNROLL for (int t = 0; t < 2; t++) load_floats(from + (2 * c + t) * 512, acc[c][8 * t + 2], acc[c][8 * t + 3], acc[c][8 * t + 6], acc[c][8 * t + 7]);
+            UNROLL for (int t = 0; t < 4; t++) load_floats(from + (4 * c + t) * 512, acc[c][4 * t], acc[c][4 * t + 1], acc[c][4 * t + 2], acc[c][4 * t + 3]);
           }
-        }
-        else if (me.warp >= 4 && s == 0 && done == 0 && top + PANEL < n) {  // the next panel's rows of this CTA into L2
+        } else if (me.warp >= 4 && s == 0 && done == 0 && top + PANEL < n) {  // the next panel's rows of this CTA into L2
           if (staged) {
             if (me.lane == 0) {
               ROLL for (int i = me.warp - 4; i < 4 * K::CHUNKS; i += 4 * K::G - 4)
@@ -4307,36 +4450,14 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
         locate();
         guard_and_top<K>(z, m_scale, unscale + SUB * s, done, me.thread);
         const int stop = uniform(*stop_at);
-        UNROLL for (int c = 0; c < K::CHUNKS; c++) {
-          UNROLL for (int tile = 0; tile < 4; tile++) acc[c][tile * 4] = acc[c][tile * 4 + 1] = 0.f;
-        }
-        if (done > 0 || stop < SUB) {  // a part of the sub-panel only: bring back the other columns
-          const float redo = __uint_as_float((254u << 23) - __float_as_uint(unscale[SUB * s + local]));
-          const float* h_to = h_column();
-          UNROLL for (int c = 0; c < K::CHUNKS; c++) {
-            {
-              UNROLL for (int tile = 0; tile < 4; tile++) {
-                const uint32_t at = tile_at + c * 2048 + tile * 512;
-                const uint32_t v_at = me.group * K::SLAB + c * CHUNK_BYTES + tile * TILE_BYTES + ((4 * s + me.cg) ^ 2 * me.group) * 128 + me.g * 16 + me.q * 4;
-                const int row = chunk_row<K>(c, tile, unit) + 4 * me.q;
-                const float2 hi = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + K::O_H + at)));
-                const float2 lo = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + K::O_L + at)));
-                const float2 v = __half22float2(halves(*reinterpret_cast<uint32_t*>(sm + v_at)));
-                UNROLL for (int e = 0; e < 2; e++) {
-                  float& x = acc[c][tile * 4 + e];
-                  if (local < done) {
-                    x = c >= live ? (e ? v.y : v.x) : 0.f;
-                    if (row + e > first + local && row + e < n && first + local < n) x = h_to[chunk_row<K>(c, tile, 0) + e];  // both terms
-                  }
-                  else if (local >= stop && row + e >= lim) x = e ? hi.y + lo.y : hi.x + lo.x;
-                  else if (local >= stop && row + e < n && first + local < n) x = h_to[chunk_row<K>(c, tile, 0) + e] * redo;
-                }
-              }
-            }
-          }
-        }
         // (3) V = P M, rounded to fp16
         const bool in = local >= done && local < stop;
+        UNROLL for (int c = 0; c < K::CHUNKS; c++) {  // the columns of other passes stay
+          UNROLL for (int tile = 0; tile < 4; tile++) {
+            acc[c][tile * 4] = in ? 0.f : acc[c][tile * 4];
+            acc[c][tile * 4 + 1] = in ? 0.f : acc[c][tile * 4 + 1];
+          }
+        }
         {
           uint32_t m_hi[2][4], m_lo[2][4];
           UNROLL for (int kk = 0; kk < 2; kk++) {
@@ -4520,7 +4641,8 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
               split(on ? -x.x : 0.f, on ? -x.y : 0.f, w_hi[kk][y], w_lo[kk][y]);
             }
           }
-          UNROLL for (int c = 0; c < K::CHUNKS; c++) {
+          UNROLL for (int i = 0; i < K::CHUNKS; i++) {
+            const int c = i;  // either order is right: ptxas moves no accumulators in this one
             if (c >= live) {
               wgmma_fence();
               UNROLL for (int kk = 0; kk < 2; kk++) {
@@ -4639,7 +4761,7 @@ std::tuple<torch::Tensor, torch::Tensor> geqrf_n1024(torch::Tensor a) {
 }
 """
 
-# ---------------------------------------------------------------- large: v109
+# ---------------------------------------------------------------- large: v126
 
 LARGE_CUDA = PRELUDE + r"""
 // CONTENTS
@@ -4674,6 +4796,9 @@ DEVICE void cp16(uint32_t dst, const void *src) {
 DEVICE void cp16z(uint32_t dst, const void *src, bool on) {
   asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(dst), "l"(src), "r"(on ? 16 : 0) : "memory");
 }
+DEVICE void cp4(uint32_t dst, const void *src) {
+  asm volatile("cp.async.ca.shared.global [%0],[%1],4;" ::"r"(dst), "l"(src) : "memory");
+}
 DEVICE void cp_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> DEVICE void cp_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
 // Power of two s with 8 <= s max|a_j| < 16 for a column whose largest entry has these bits: fp16 copies of a scaled column never overflow,
@@ -4688,6 +4813,9 @@ DEVICE float column_unscale(uint32_t maxbits) {
   e = e < -97 ? -97 : e > 100 ? 100 : e;
   return __uint_as_float((uint32_t)(127 - 3 + e) << 23);
 }
+template <int NT> DEVICE void block_sync() {
+  asm volatile("bar.sync 0,%0;" ::"n"(NT) : "memory");
+} // the first NT threads of the CTA
 // ---------------------------------------------------------------- 2. column maxima
 // colmax[mat][j] = bits of max_i |a_ij| (exact, order does not matter) over `rows` rows of 128 columns, by 256 threads; the caller zeroes
 // it
@@ -4704,9 +4832,9 @@ DEVICE void column_max(const float *a, uint32_t *colmax, int n, size_t mat, int 
     v.z = fmaxf(v.z, fabsf(x.z));
     v.w = fmaxf(v.w, fabsf(x.w));
   }
-  __syncthreads();
+  block_sync<256>();
   s[threadIdx.x >> 5][threadIdx.x & 31] = v;
-  __syncthreads();
+  block_sync<256>();
   if (threadIdx.x < 128) {
     const float *f = (const float *)s;
     float x = 0;
@@ -4726,13 +4854,6 @@ DEVICE void cluster_sync() {
 DEVICE void cluster_meet() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
-DEVICE void st_async2(uint32_t dst, float x, float y, uint32_t bar) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0],{%1,%2},[%3];" ::"r"(dst), "f"(x), "f"(y), "r"(bar)
-               : "memory");
-}
-template <int NT> DEVICE void block_sync() {
-  asm volatile("bar.sync 0,%0;" ::"n"(NT) : "memory");
-} // the first NT threads of the CTA
 // All-reduce of 2048 floats (K float4 a thread) by NT threads: reduce-scatter to owners, sums in a fixed order (deterministic), all-gather.
 template <int C> struct AllReduce {
   static constexpr int IN = 8192 * 2, OUT = 8192 * 2, SUM = 8192 / C, BYTES = IN + OUT + SUM;
@@ -5109,7 +5230,7 @@ template <int NW, int NTL, int C> struct PanelShape {
 // ts: T^T of each panel (64 x 64, [column][row]) as the sum of two fp16 matrices: rounded to one, T is the largest error of all (band
 // matrices)
 constexpr int TS = 8192, TLOW = 4096;
-// done[mat]: panels made so far; applied[mat][panel]: halves (32 columns) of larfb tasks done on its columns
+// done[mat]: panels made so far; applied[mat][panel]: larfb tasks done on its columns
 struct PanelArgs {
   const float *a;
   float *h;
@@ -5138,8 +5259,11 @@ DEVICE void poll(const int *p, int v) {
     if (clock64() - t > 4000000000LL) __trap();
 }
 NOINLINE void wait_for(const int *p, int v) { poll(p, v); }
-// halves of far tasks that the columns of panel c need (pairs of panels before c - 2, two halves each); its near task adds two more
-__host__ __device__ constexpr int far_halves(int c) { return c < 4 ? 0 : 2 * (c / 2 - 1); }
+// What the columns of panel c need: their maxima, in so many tasks (but for c < 2); pairs of panels; the last one or two panels one by one;
+// panel c - 1 is left to geqr2.
+constexpr int MAXIMA = 8;
+__host__ __device__ constexpr int pairs(int c) { return c < 4 ? 0 : c / 2 - 1; }
+__host__ __device__ constexpr int all_updates(int c) { return c < 2 ? 0 : MAXIMA + c - 1 - pairs(c); }
 
 // sum of N float4, `step` floats apart, always in the same order; eight loads in flight
 template <int N> DEVICE float4 sum_warps(const float *p, int step) {
@@ -5163,80 +5287,101 @@ template <int N> DEVICE float4 sum_warps(const float *p, int step) {
 // All three live in the accumulators of 8 warps, a column tile of 8 each, and are updated by mma in three tf32 products (22 bits). A step:
 //   publish  the next 8 rows of G, A and X and the next 8 columns of A go to shared memory, [column][8], so that a lane reads its own
 //            column by two loads and ldmatrix reads the solved ones as operands
-//   solve    two warps, a lane a column: every lane factors the 8 x 8 blocks on the diagonal itself (no exchange in the chain of pivots)
-//            and applies each pivot to its own column of R~ and U and to its row of L or column of X (L has what X has not yet)
+//   solve    two warps, a lane a column, four pivots and then four more: every lane factors the 4 x 4 blocks on the diagonal itself (no
+//            exchange in the chain of pivots) and applies each pivot to its own column of R~ and U and to its row of L or column of X (L
+//            has what X has not yet). A warp alone takes two cycles an instruction or more, so few instructions are what counts
 //   update   G -= R'R, A -= L U where columns are open, X -= U'X where they are done
-// Fails (flag) where a pivot has cancelled; then the panel goes the careful way.
+// A cancelled pivot shows in |R| afterwards, as a small number or as NaN; then the panel goes the careful way.
 constexpr float PIVOT_MIN64 = 1e-4f;   // of the column's own norm^2
 constexpr float NORM_MIN64 = 1.f / 64; // norm^2 of a column whose largest entry was in [8,16): below it the second fp16 term loses bits
 DEVICE int block_r(int b) { return (60 - 4 * b) * b * LB; } // from column 8 b on, which lies where block b - 1 ends
 struct Block64 {
-  float *r, *lx;                // solved, 8 blocks each: R~ (see block_r), with L below the diagonal of its own block; L right of X
-  float *u, *gin, *ain, *xin;   // one block each: U of this step; rows and columns as they come
-  const float *threshold;
-  int *flag;
+  float *r, *lx;              // solved, 8 blocks each: R~ (see block_r), with L below it in the 4 x 4 blocks on the diagonal; L right of X
+  float *u, *gin, *ain, *xin; // one block each: U of this step; rows and columns as they come
 };
 DEVICE float entry_r(const float *m, int i, int j) { return m[block_r(i >> 3) + j * LB + (i & 7)]; }
 DEVICE float entry(const float *m, int i, int j) { return m[(i >> 3) * BLOCK + j * LB + (i & 7)]; }
-DEVICE void read8(float (&x)[8], const float *p) {
-  const float4 v = *(const float4 *)p, w = *(const float4 *)(p + 4);
-  x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w, x[4] = w.x, x[5] = w.y, x[6] = w.z, x[7] = w.w;
+DEVICE void read4(float *x, const float *p) {
+  const float4 v = *(const float4 *)p;
+  x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
 }
-DEVICE void write8(float *p, const float (&x)[8]) {
-  *(float4 *)p = make_float4(x[0], x[1], x[2], x[3]);
-  *(float4 *)(p + 4) = make_float4(x[4], x[5], x[6], x[7]);
-}
-DEVICE void solve_block(const Block64 &z, const int b, const int e, const int lane) {
-  const int i0 = 8 * b;
-  float g[8][8], a[8][8], thr[8], gc[8], ac[8], xc[8]; // [column][row] on the diagonal
-  UNROLL for (int c = 0; c < 8; c++) {
-    read8(g[c], z.gin + (i0 + c) * LB);
-    read8(a[c], z.ain + (i0 + c) * LB);
-  }
-  read8(thr, z.threshold + i0);
-  read8(gc, z.gin + e * LB);
-  read8(ac, z.ain + e * LB);
-  read8(xc, z.xin + e * LB);
-  bool ok = g[0][0] > thr[0];
+DEVICE void write4(float *p, const float *x) { *(float4 *)p = make_float4(x[0], x[1], x[2], x[3]); }
+// four pivots, on the diagonal ([column][row]) and on this lane's columns of R~ and U and its row of L or column of X
+DEVICE void solve_four(float (&g)[4][4], float (&a)[4][4], int me, float *gc, float *ac, float *xc) {
   float rs = reciprocal_sqrt(g[0][0]);
-  UNROLL for (int u = 0; u < 8; u++) {
-    const float r = g[u][u] * rs;
+  UNROLL for (int u = 0; u < 4; u++) {
     // R~_uu has the sign opposite to that of the eliminated pivot
-    const float sign = a[u][u] >= 0.f ? -1.f : 1.f, iv = reciprocal(fmaf(-sign, r, a[u][u])), srs = sign * rs;
-    UNROLL for (int v = u + 1; v < 8; v++) g[v][u] *= srs;
-    if (u < 7) { // one column ahead of the elimination
+    const float srs = __uint_as_float(__float_as_uint(rs) | (~__float_as_uint(a[u][u]) & 0x80000000u)), iv = reciprocal(fmaf(-srs, g[u][u], a[u][u]));
+    UNROLL for (int v = u + 1; v < 4; v++) g[v][u] *= srs;
+    if (u < 3) { // one column ahead of the elimination
       g[u + 1][u + 1] = fmaf(-g[u + 1][u], g[u + 1][u], g[u + 1][u + 1]);
-      ok = ok && g[u + 1][u + 1] > thr[u + 1];
       rs = reciprocal_sqrt(g[u + 1][u + 1]);
     }
-    UNROLL for (int v = u + 1; v < 8; v++)
-      UNROLL for (int c = v; c < 8; c++)
+    UNROLL for (int v = u + 1; v < 4; v++)
+      UNROLL for (int c = v; c < 4; c++)
         if (c > u + 1) g[c][v] = fmaf(-g[v][u], g[c][u], g[c][v]);
-    UNROLL for (int v = u + 1; v < 8; v++) {
+    UNROLL for (int v = u + 1; v < 4; v++) {
       a[v][u] -= g[v][u];
       a[u][v] *= iv;
     }
-    UNROLL for (int v = u + 1; v < 8; v++)
-      UNROLL for (int c = u + 1; c < 8; c++) a[c][v] = fmaf(-a[u][v], a[c][u], a[c][v]);
+    UNROLL for (int v = u + 1; v < 4; v++)
+      UNROLL for (int c = u + 1; c < 4; c++) a[c][v] = fmaf(-a[u][v], a[c][u], a[c][v]);
     gc[u] *= srs;
     ac[u] -= gc[u];
     xc[u] *= iv;
-    UNROLL for (int v = u + 1; v < 8; v++) {
+    UNROLL for (int v = u + 1; v < 4; v++) {
       gc[v] = fmaf(-g[v][u], gc[u], gc[v]);
       ac[v] = fmaf(-a[u][v], ac[u], ac[v]);
       xc[v] = fmaf(-a[v][u], xc[u], xc[v]);
     }
   }
-  write8(z.u + e * LB, ac);
-  write8(z.lx + b * BLOCK + e * LB, xc);
-  if (e >= i0) write8(z.r + block_r(b) + e * LB, gc);
-  __syncwarp();
-  if (e == (i0 & ~31)) { // L of the block itself, below R~
-    float *l = z.r + block_r(b) + i0 * LB;
-    UNROLL for (int c = 0; c < 7; c++)
-      UNROLL for (int v = c + 1; v < 8; v++) l[c * LB + v] = a[c][v];
+  UNROLL for (int u = 0; u < 3; u++)
+    UNROLL for (int v = u + 1; v < 4; v++) gc[v] = me == u ? a[u][v] : gc[v]; // L on the diagonal, below R~
+}
+DEVICE void solve_block(const Block64 &z, const int b, const int e) { // e: this lane's column
+  const int i0 = 8 * b, me = e - i0;
+  float *const gin = z.gin + i0 * LB, *const ain = z.ain + i0 * LB, *const r = z.r + block_r(b), *const lx = z.lx + b * BLOCK;
+  float g[4][4], a[4][4], gc[8], ac[8], xc[8];
+  UNROLL for (int c = 0; c < 4; c++) {
+    read4(g[c], gin + c * LB);
+    read4(a[c], ain + c * LB);
+  }
+  UNROLL for (int i = 0; i < 8; i += 4) {
+    read4(gc + i, z.gin + e * LB + i);
+    read4(ac + i, z.ain + e * LB + i);
+    read4(xc + i, z.xin + e * LB + i);
+  }
+  solve_four(g, a, me, gc, ac, xc);
+  if (e >= i0) write4(r + e * LB, gc);
+  write4(z.u + e * LB, ac);
+  write4(lx + e * LB, xc);
+  named_join(1); // the two warps
+  const bool second = (me >> 2) == 1; // of the next four columns: so far L, from here on X
+  UNROLL for (int u = 0; u < 4; u++) xc[u] = second ? 0.f : xc[u];
+  UNROLL for (int v = 0; v < 4; v++) {
+    float x[4], y[4], t[4];
+    read4(x, r + (i0 + 4 + v) * LB);
+    read4(y, lx + (i0 + 4 + v) * LB);
+    read4(t, z.u + (i0 + 4 + v) * LB);
+    UNROLL for (int u = 0; u < 4; u++) {
+      gc[4 + v] = fmaf(-x[u], gc[u], gc[4 + v]);
+      ac[4 + v] = fmaf(-y[u], ac[u], ac[4 + v]);
+      xc[4 + v] = fmaf(-t[u], xc[u], xc[4 + v]);
     }
-  if (e == 0 && !ok) *z.flag = 1;
+  }
+  if (second) { // what is left of their diagonal
+    write4(z.gin + e * LB + 4, gc + 4);
+    write4(z.ain + e * LB + 4, ac + 4);
+  }
+  named_join(1);
+  UNROLL for (int c = 0; c < 4; c++) {
+    read4(g[c], gin + (4 + c) * LB + 4);
+    read4(a[c], ain + (4 + c) * LB + 4);
+  }
+  solve_four(g, a, me - 4, gc + 4, ac + 4, xc + 4);
+  if (e >= i0) write4(r + e * LB + 4, gc + 4);
+  write4(z.u + e * LB + 4, ac + 4);
+  write4(lx + e * LB + 4, xc + 4);
 }
 // D (16x8) += A (16x8, tf32, rows) B (8x8, tf32, columns)
 DEVICE void mma_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -5249,60 +5394,69 @@ DEVICE void split_tf32(uint32_t x, uint32_t &high, uint32_t &low) {
   high = x & 0xffffe000u;
   low = __float_as_uint(__uint_as_float(x) - __uint_as_float(high));
 }
-// warp w: rows 16 i.. of columns 8 w..; g: tiles of G, i <= w / 2; a: tiles of A while w is to come, then of X
+// warp w: columns 8 w..; g: tiles of G, a: tiles of A while w is to come, then of X; 16 rows each, the first one that of block b
 DEVICE void publish_block(const Block64 &z, const int b, const int w, const int lane, const float (&g)[4][4],
                                               float (&a)[4][4]) {
-  const int gr = lane >> 2, q = lane & 3;
-  float *gin = z.gin + (8 * w + 2 * q) * LB + gr, *in = (w < b ? z.xin : z.ain) + (8 * w + 2 * q) * LB + gr;
-  UNROLL for (int i = 0; i < 4; i++)
-    UNROLL for (int h = 0; h < 2; h++)
-      if (2 * i + h == b) {
-        in[0] = a[i][2 * h];
-        in[LB] = a[i][2 * h + 1];
-        if (w >= b) {
-          gin[0] = g[i][2 * h];
-          gin[LB] = g[i][2 * h + 1];
-        }
-      }
+  const int gr = lane >> 2, q = lane & 3, at = (8 * w + 2 * q) * LB + gr;
+  const bool odd = b & 1;
+  float *in = (w < b ? z.xin : z.ain) + at;
+  in[0] = odd ? a[0][2] : a[0][0];
+  in[LB] = odd ? a[0][3] : a[0][1];
+  if (w >= b) {
+    z.gin[at] = odd ? g[0][2] : g[0][0];
+    z.gin[at + LB] = odd ? g[0][3] : g[0][1];
+  }
   if (w == b)
     UNROLL for (int i = 0; i < 4; i++)
       UNROLL for (int h = 0; h < 2; h++) {
         float2 x = make_float2(a[i][2 * h], a[i][2 * h + 1]);
-        if (2 * i + h == b) x = make_float2(gr == 2 * q, gr == 2 * q + 1);
-        if (2 * i + h >= b) *(float2 *)(z.xin + (16 * i + 8 * h + gr) * LB + 2 * q) = x;
+        if (i == 0 && h == odd && (gr < 4 || q > 1)) x = make_float2(gr == 2 * q, gr == 2 * q + 1); // (the rest is L)
+        if (2 * i + h >= odd && (b >> 1) + i < 4) *(float2 *)(z.xin + (16 * ((b >> 1) + i) + 8 * h + gr) * LB + 2 * q) = x;
         a[i][2 * h] = a[i][2 * h + 1] = 0.f;
       }
 }
 DEVICE void update_block(const Block64 &z, const int b, const int w, const int lane, float (&g)[4][4],
                                              float (&a)[4][4]) {
   const bool done = w <= b;
+  const int first = (b + 1) >> 1; // row tile of the next block: the first one from here on
+  if (b & 1)
+    UNROLL for (int i = 0; i < 3; i++)
+      UNROLL for (int e = 0; e < 4; e++) {
+        a[i][e] = a[i + 1][e];
+        g[i][e] = g[i + 1][e];
+      }
   const uint32_t lx = shared_address(z.lx + b * BLOCK), r = shared_address(z.r + block_r(b)), u = shared_address(z.u);
+  const uint32_t at = ((first * 16 + (lane & 15)) * LB + (lane >> 4) * 4) * 4, la = (done ? u : lx) + at, lg = r + at;
   uint32_t bh[4], bl[4], right[4]; // columns 8 w..: of U or X, of R
   load_matrix(right, ((lane & 16) ? r : done ? lx : u) + ((8 * w + (lane & 7)) * LB + (lane & 8) / 2) * 4);
-  const uint32_t at = ((lane & 15) * LB + (lane >> 4) * 4) * 4, la = (done ? u : lx) + at, lg = r + at;
-  UNROLL for (int i = 0; i < 4; i++) {
-    split_tf32(right[i] ^ 0x80000000u, bh[i], bl[i]);
-  }
-  UNROLL for (int i = 0; i < 4; i++) {
-    if (2 * i + 1 <= b) continue;
-    uint32_t x[4], h[4], l[4];
-    load_matrix(x, la + i * 16 * LB * 4);
-    UNROLL for (int v = 0; v < 4; v++) split_tf32(x[v], h[v], l[v]);
-    mma_tf32(a[i], l, bh[0], bh[1]);
-    mma_tf32(a[i], h, bl[0], bl[1]);
-    mma_tf32(a[i], h, bh[0], bh[1]);
-    if (!done && 2 * i <= w) {
-      load_matrix(x, lg + i * 16 * LB * 4);
-      UNROLL for (int v = 0; v < 4; v++) split_tf32(x[v], h[v], l[v]);
-      mma_tf32(g[i], l, bh[2], bh[3]);
-      mma_tf32(g[i], h, bl[2], bl[3]);
-      mma_tf32(g[i], h, bh[2], bh[3]);
-    }
+  if (w == b && lane >= 16) right[0] = 0u; // L, not X
+  UNROLL for (int i = 0; i < 4; i++) split_tf32(right[i] ^ 0x80000000u, bh[i], bl[i]);
+  // all loads, then the products by rounds: one after the other they would wait for each other
+  auto rank8 = [&](auto tiles, auto both) {
+    constexpr int N = decltype(tiles)::value, M = decltype(both)::value ? 2 * N : N;
+    uint32_t x[M][4], l[M][4];
+    UNROLL for (int i = 0; i < M; i++) load_matrix(x[i], (i < N ? la : lg) + i % N * 16 * LB * 4);
+    UNROLL for (int i = 0; i < M; i++)
+      UNROLL for (int v = 0; v < 4; v++) split_tf32(x[i][v], x[i][v], l[i][v]);
+    UNROLL for (int term = 0; term < 3; term++)
+      UNROLL for (int i = 0; i < M; i++) {
+        const uint32_t *right = (term == 1 ? bl : bh) + (i < N ? 0 : 2);
+        mma_tf32(i < N ? a[i % N] : g[i % N], term == 0 ? l[i] : x[i], right[0], right[1]);
+      }
+  };
+  if (first < 2) { // (tiles past the last one and those of G left of the diagonal collect what nobody reads)
+    if (done) rank8(Len<4>(), std::false_type());
+    else rank8(Len<4>(), std::true_type());
+  } else {
+    if (done) rank8(Len<2>(), std::false_type());
+    else rank8(Len<2>(), std::true_type());
   }
 }
-// L of A - R~ = L U below the diagonal
-DEVICE float lower(const Block64 &z, int i, int j) {
-  return (i >> 3) == (j >> 3) ? z.r[block_r(j >> 3) + j * LB + (i & 7)] : z.lx[(j >> 3) * BLOCK + i * LB + (j & 7)];
+// row i of L (A - R~ = L U) and, where (i, j) lies in a 4 x 4 block on the diagonal or above, of R~: columns j .. j + 3, a multiple of 4
+DEVICE void pivot_row(const Block64 &z, int i, int j, float (&x)[4]) {
+  const bool l = (i >> 2) > (j >> 2);
+  const float *p = l ? z.lx + (j >> 3) * BLOCK + i * LB + (j & 7) : z.r + block_r(i >> 3) + j * LB + (i & 7);
+  UNROLL for (int e = 0; e < 4; e++) x[e] = p[l ? e : e * LB];
 }
 // Upper 16 x 16 blocks (i, j) of a 64 x 64 product, numbered so that the two blocks of warps 0, 1, 2 share their rows.
 DEVICE int unit_row(int u) { return u < 7 ? u >> 1 : u == 8; }
@@ -5864,7 +6018,7 @@ NOINLINE int careful(const PanelArgs &p, const int k, const uint32_t rank, const
 }
 template <int NW, int NTL, int C>
 DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, const size_t slot, int &phase, int &xphase,
-                                           int &rphase, int &nphase, bool &loaded, bool &waiting, bool &here) {
+                                           int &rphase, int &nphase, bool &loaded, bool &waiting, bool &here, bool &owed) {
   using P = PanelShape<NW, NTL, C>;
   constexpr int NT = P::NT, S = 2, RP = P::RP, LD = P::LD;
   extern __shared__ __align__(128) char sm[];
@@ -5877,6 +6031,11 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
   const float *src = (k > 1 ? p.h : p.a) + mat * n * n + (size_t)rb * n + c0;
   __half *ts = p.ts + (mat * (n / 64) + k) * TS;
   const uint32_t bar_in = shared_address(sScale + 480), bar_out = bar_in + 8, bar_next = bar_in + 64;
+  auto report = [&] { // the panel before is in memory for the workers; every CTA reports
+    if (owed && tid == 224) add_release(p.done + mat, 1);
+    owed = false;
+  };
+  if (!loaded) report();
   // V and T of the panel before: in shared memory (`here`; the rows have moved up by 64), or in memory. This cluster's own work: no need to
   // wait
   if (row0 && !here) {
@@ -5888,34 +6047,33 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
     }
   }
   if (k > 1 && !loaded) {
-    if (tid == 0) wait_for(p.applied + mat * (n / 64) + k, far_halves(k) + 2);
+    if (tid == 0) wait_for(p.applied + mat * (n / 64) + k, all_updates(k));
     block_sync<NT>();
-  }
-  if (tid < 64) {
-    uint32_t b = __ldcg(p.colmax + mat * n + c0 + tid);
-    sScale[tid] = column_scale(b);
-    sUnscale[tid] = column_unscale(b);
   }
   auto row_of = [&](int nt, int e) { return (int)rank * RP + (nt * NW + w) * 8 + 2 * q + e; }; // row below rb
   float acc[2 * S][NTL][4];
-  auto load_c = [&](const float *from, int rows) { // RP rows of 64 columns, zeros from `rows` on
+  const uint32_t *maxima = (uint32_t *)sScale;
+  auto load_c = [&](const float *from, int rows, int column) { // RP rows of 64 columns, zeros from `rows` on; their maxima
+    if (tid < 64) cp4(shared_address(maxima + tid), p.colmax + mat * n + column + tid);
     ROLL for (int f = tid; f < RP * 16; f += NT) {
       const int r = f >> 4, u = f & 15, row = (int)rank * RP + r;
       cp16z(shared_address(sm + P::CIN) + (r * P::LDC + u * 4) * 4, from + (size_t)row * n + u * 4, row < rows);
     }
   };
-  if (!loaded) load_c(src, m);
+  if (!loaded) load_c(src, m, c0);
   cp_commit();
   cp_wait<0>();
   block_sync<NT>();
   UNROLL for (int mt = 0; mt < 4; mt++)
     UNROLL for (int h2 = 0; h2 < 2; h2++) {
       const int col = mt * 16 + g + 8 * h2;
-      const float sc = sScale[col];
+      const float sc = column_scale(maxima[col]);
       UNROLL for (int nt = 0; nt < NTL; nt++)
         UNROLL for (int e = 0; e < 2; e++)
           acc[mt][nt][2 * h2 + e] = ((float *)(sm + P::CIN))[((nt * NW + w) * 8 + 2 * q + e) * P::LDC + col] * sc;
     }
+  if (tid < 64) sUnscale[tid] = column_unscale(maxima[tid]);
+  report(); // (the stores that it waits for have had time)
   block_sync<NT>();
 
   // ---- larfb: C -= V T' V'C with the 64 reflectors of the previous panel
@@ -6019,7 +6177,7 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
       *(uint32_t *)&wout[(8 + g) * 72 + 8 * w + 2 * q] = lower;
     }
     block_sync<NT>();
-        ROLL for (int i = tid; i < TERMS * CW * 8 * C; i += NT) {
+    ROLL for (int i = tid; i < TERMS * CW * 8 * C; i += NT) {
       const int to = i / (CW * 8) % C, low = i / (CW * 8 * C), c = i % (CW * 8) / 8, u = i % 8;
       send(map_address(aWall + low * dWall + (rank * CW + c) * P::LDW + u * 16, to),
                *(float4 *)((char *)wout + (low * 8 + c) * P::LDW + u * 16), map_address(bar_out, to));
@@ -6082,12 +6240,18 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
   auto write_rows = [&](int kk, int i) {
     const int cc = 64 * kk, row = (kk ? cc - 64 : 0) + (int)rank * RP + 8 * i;
     if (row < cc + 64 || row >= n) return;
-    float *out = p.h + (mat * n + row + g) * n + cc + 2 * q;
+    // a pair of 8 x 8 pieces gives a lane 4 neighbouring columns: columns 4q, 4q + 1 come with the first where q < 2, else with the second
+    // (each piece has 8 different banks)
+    float *out = p.h + (mat * n + row + g) * n + cc + 4 * q;
+    const int from = (((lane >> 4) * 16 + (lane >> 1 & 3) * 4 + ((lane >> 3 & 1) ^ (lane >> 2 & 1)) * 2 + (lane & 1)) * LD + 8 * i) * 2;
     UNROLL for (int half = 0; half < 2; half++) {
       uint32_t v[4], vl[4] = {0u, 0u, 0u, 0u};
-      load_matrix_transposed(v, aVsm + ((half * 32 + lane) * LD + 8 * i) * 2);
-      load_matrix_transposed(vl, aVlow + ((half * 32 + lane) * LD + 8 * i) * 2);
-      UNROLL for (int u = 0; u < 4; u++) *(float2 *)(out + half * 32 + 8 * u) = sum2(v[u], vl[u]);
+      load_matrix_transposed(v, aVsm + half * 64 * LD + from);
+      load_matrix_transposed(vl, aVlow + half * 64 * LD + from);
+      UNROLL for (int u = 0; u < 4; u += 2) {
+        const float2 x = sum2(v[u], vl[u]), y = sum2(v[u + 1], vl[u + 1]);
+        *(float4 *)(out + half * 32 + 8 * u) = q < 2 ? make_float4(x.x, x.y, y.x, y.y) : make_float4(y.x, y.y, x.x, x.y);
+      }
     }
   };
   constexpr int F = 640 / C, FT = 1024 / C; // float4 of an owner: sums, pivot rows
@@ -6096,15 +6260,17 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
   float4 *total = (float4 *)(sm + P::XSUM);
   float *sNorm = sScale + 128, *sTau = sScale + 256, *sMu = sScale + 384;
   float *sThr = (float *)(sm + P::THR), *sG = (float *)(sm + P::G), *sA = (float *)(sm + P::A), *sX = (float *)(sm + P::X);
-  const Block64 z = {sG, sA, sX, sX + BLOCK, sX + 2 * BLOCK, sX + 3 * BLOCK, sThr, sFlag};
+  const Block64 z = {sG, sA, sX, sX + BLOCK, sX + 2 * BLOCK, sX + 3 * BLOCK};
   // Sums over the CTAs: every CTA sends each owner its part, owners send sums (and the pivot rows they were given) to all.
   // Number f of 640: four columns of a row of the blocks of gram64; a lane holds two of them.
   auto send_unit = [&](int u, const float (&d)[2][4]) {
-    UNROLL for (int nt = 0; nt < 2; nt++)
-      UNROLL for (int h = 0; h < 2; h++) {
-        const int f = u * 64 + (g + 8 * h) * 4 + nt * 2 + (q >> 1), own = f / F;
-        st_async2(map_address(aXin + (rank * F + f % F) * 16 + (q & 1) * 8, own), d[nt][2 * h], d[nt][2 * h + 1], map_address(xbar_in, own));
-      }
+    const bool odd = q & 1;
+    UNROLL for (int nt = 0; nt < 2; nt++) { // two lanes make whole float4, row g by the even one, row g + 8 by the odd one
+      const float x = __shfl_xor_sync(~0u, odd ? d[nt][0] : d[nt][2], 1), y = __shfl_xor_sync(~0u, odd ? d[nt][1] : d[nt][3], 1);
+      const int f = u * 64 + (g + 8 * odd) * 4 + nt * 2 + (q >> 1), own = f / F;
+      send(map_address(aXin + (rank * F + f % F) * 16, own), odd ? make_float4(x, y, d[nt][2], d[nt][3]) : make_float4(d[nt][0], d[nt][1], x, y),
+               map_address(xbar_in, own));
+    }
   };
   auto send_units = [&](const float (&d)[2][2][4]) {
     if (w != 6) send_unit(w < 3 ? 2 * w : w == 7 ? 9 : w + 3, d[0]);
@@ -6179,7 +6345,7 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
     publish_block(z, 0, w, lane, tg, ta);
     block_sync<NT>();
     ROLL for (int b = 0; b < 8; b++) {
-      if (w < 2) solve_block(z, b, tid, lane);
+      if (w < 2) solve_block(z, b, tid);
       else {
         const int i = b * 6 + w - 2;
         if (waiting && i < RP / 8) write_rows(k - 1, i);
@@ -6192,7 +6358,7 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
     }
   }
   waiting = false;
-  if (tid == 32) *sReady = same_shape && (k == 0 || load_acquire(p.applied + mat * (n / 64) + k + 1) >= far_halves(k + 1) + 2);
+  if (tid == 32) *sReady = same_shape && (k == 0 || load_acquire(p.applied + mat * (n / 64) + k + 1) >= all_updates(k + 1));
   { // rows of X in two fp16 terms, each by a power of two of its own; the growth of rounding
     const int j = tid >> 2, c = (tid & 3) * 2;
     float x[8][2], most = 0.f, grow = 0.f;
@@ -6208,7 +6374,8 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
       most = fmaxf(most, __shfl_xor_sync(~0u, most, s));
       grow += __shfl_xor_sync(~0u, grow, s);
     }
-    if (!(grow <= GROWTH_MAX)) *sFlag = 1;
+    const float pivot = entry_r(z.r, j, j);
+    if (!(grow <= GROWTH_MAX) || !(pivot * pivot > sThr[j])) *sFlag = 1;
     const float sc = column_scale(__float_as_uint(most));
     if ((tid & 3) == 0) sMu[j] = column_unscale(__float_as_uint(most));
     UNROLL for (int i = 0; i < 8; i++) {
@@ -6253,7 +6420,7 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
             UNROLL for (int h = 0; h < 2; h++) mma(d[jt][2 * np + h], mh, bh[np][2 * h], bh[np][2 * h + 1]);
         }
       }
-          block_sync<NT>(); // everybody has read M
+      block_sync<NT>(); // everybody has read M
       UNROLL for (int jt = 0; jt < 4; jt++)
         UNROLL for (int h = 0; h < 2; h++) {
           const int j = jt * 16 + g + 8 * h;
@@ -6269,32 +6436,32 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
     }
     if (pivots_here) { // the pivot rows: unit lower triangular, from the recurrence
       block_sync<NT>();
-      ROLL for (int f = tid; f < 64 * 32; f += NT) {
-        const int j = f >> 5, i = (f & 31) * 2;
-        const float x = lower(z, i, j), y = lower(z, i + 1, j);
-        const int at = (j * LD + above * 64 + i) * 2;
-        uint32_t high, low;
-        split(i > j ? x : i == j ? 1.f : 0.f, i + 1 > j ? y : i + 1 == j ? 1.f : 0.f, high, low);
-        *(uint32_t *)(sm + P::VSM + at) = high;
-        *(uint32_t *)(sm + P::VLOW + at) = low;
-      }
-    }
-    block_sync<NT>();
-    if (loaded) { // the updates of the next panel are ready: its columns come in while this one leaves
-      load_c((k ? p.h : p.a) + mat * n * n + (size_t)c0 * n + c0 + 64, n - c0);
-      cp_commit();
-    }
-    { // V^T, whole lines, with the rows above the panel: a pair of panels is applied as one block of 128
-      __half *out = p.vt + (mat * n + c0) * (size_t)n + rb + rank * RP;
-#pragma unroll 4
-      for (int f = tid; f < 64 * (RP / 8); f += NT) {
-        const int r = f / (RP / 8), u = f % (RP / 8);
-        const float4 x = *(const float4 *)(sm + P::VSM + (r * LD + u * 8) * 2);
-            if ((int)rank * RP + u * 8 < m) {
-          *(float4 *)(out + (size_t)r * n + u * 8) = x;
-          *(float4 *)(out + p.low + (size_t)r * n + u * 8) = *(const float4 *)(sm + P::VLOW + (r * LD + u * 8) * 2);
+      ROLL for (int f = tid; f < 512; f += NT) {
+        const int i = (f & 31) * 2, j = (f >> 5) * 4;
+        float x[4], y[4];
+        pivot_row(z, i, j, x);
+        pivot_row(z, i + 1, j, y);
+        UNROLL for (int e = 0; e < 4; e++) {
+          const int at = ((j + e) * LD + above * 64 + i) * 2;
+          uint32_t high, low;
+          split(i > j + e ? x[e] : i == j + e, i + 1 > j + e ? y[e] : i + 1 == j + e, high, low);
+          *(uint32_t *)(sm + P::VSM + at) = high;
+          *(uint32_t *)(sm + P::VLOW + at) = low;
         }
       }
+    }
+    fence_async(); // V, for the copies
+    block_sync<NT>();
+    if (loaded) { // the updates of the next panel are ready: its columns come in while this one leaves
+      load_c((k ? p.h : p.a) + mat * n * n + (size_t)c0 * n + c0 + 64, n - c0, c0 + 64);
+      cp_commit();
+    }
+    if (lane < 8) { // V^T with the rows above the panel: a pair of panels is applied as one block of 128
+      const int r = w * 8 + lane, rows = min(RP, m - (int)rank * RP);
+      __half *out = p.vt + (mat * n + c0 + r) * (size_t)n + rb + rank * RP;
+      if (rows > 0) bulk_store_part(out, aVsm + r * LD * 2, rows * 2);
+      if (rows > 0) bulk_store_part(out + p.low, aVlow + r * LD * 2, rows * 2);
+      bulk_store_commit();
     }
     // the CTA above needs 64 rows of V for the next panel
     if (tid == 0 && rank < C - 1) barrier_expect(bar_next, TERMS * 8192);
@@ -6312,14 +6479,20 @@ DEVICE void panel_step(const PanelArgs &p, const int k, const uint32_t rank, con
       send_units(d);
     }
     if (pivots_here) // the pivot rows of H
-      ROLL for (int f = tid; f < 64 * 16; f += NT) {
-        const int i = f >> 4, c = (f & 15) * 4;
-        float x[4];
-        UNROLL for (int e = 0; e < 4; e++) {
-          const int j = c + e;
-          x[e] = i > j ? two_terms(lower(z, i, j)) : entry_r(z.r, i, j) * sUnscale[j];
+      UNROLL for (int t = 0; t < 32 / NW; t++) {
+        const int f = t * NW + w, i4 = f >> 1, half = f & 1; // rows 4 i4..
+        float *out = p.h + (mat * n + c0) * (size_t)n + c0;
+        if (int j = half * 32 + lane; i4 <= j >> 2) { // R, and L in the 4 x 4 blocks on the diagonal: by columns
+          float x[4];
+          read4(x, z.r + block_r(i4 >> 1) + j * LB + (i4 & 1) * 4);
+          UNROLL for (int e = 0; e < 4; e++) out[(size_t)(4 * i4 + e) * n + j] = 4 * i4 + e > j ? two_terms(x[e]) : x[e] * sUnscale[j];
         }
-        *(float4 *)(p.h + (mat * n + c0 + i) * n + c0 + c) = make_float4(x[0], x[1], x[2], x[3]);
+        if (int i = 4 * i4 + (lane >> 3), j4 = half * 8 + (lane & 7); j4 < i4) { // L: by rows
+          float x[4];
+          read4(x, z.lx + (j4 >> 1) * BLOCK + i * LB + (j4 & 1) * 4);
+          UNROLL for (int e = 0; e < 4; e++) x[e] = two_terms(x[e]);
+          write4(out + (size_t)i * n + 4 * j4, x);
+        }
       }
     sum_and_spread(shared_address(sm + P::X), std::false_type());
     if (tid < 64) sTau[tid] = 2.f * reciprocal(sX[tid * (LDM + 1)]);
@@ -6365,31 +6538,33 @@ template <int C> __global__ void __launch_bounds__(256, 1) geqr2(const __grid_co
   bool loaded = false;       // are the columns of the next panel in shared memory (or on their way)?
   bool here = false;         // are V and T of the panel before in shared memory?
   bool waiting = false;      // is H of the panel before still in shared memory (as V^T)?
-  auto finish = [&](int k) { // the panel is in memory for its cluster and for the workers
+  bool owed = false;         // has the panel before not been reported yet?
+  auto finish = [&] {        // the panel is in memory for its cluster and for the workers
     // a later panel of this cluster reads V and T from memory, or the careful way has used buffers of its own: all stores count
     if (!here) __threadfence();
-    block_sync<256>(); // (the fence of one thread covers what the others had stored before this barrier)
-    if (threadIdx.x == 224) add_release(p.done + p.mat0 + slot, 1); // every CTA reports
+    if ((threadIdx.x & 31) < 8) bulk_store_wait(); // V^T
+    block_sync<256>();
+    owed = true;
     if (here) cluster_meet();
     else cluster_sync();
   };
   int k = 0;
   ROLL for (; k < p.n / 64 && p.n - 64 * (k - (k > 0)) > 128 * C; k++) {
-    panel_step<8, 4, C>(p, k, rank, slot, phase, xphase, rphase, nphase, loaded, waiting, here);
-    finish(k);
+    panel_step<8, 4, C>(p, k, rank, slot, phase, xphase, rphase, nphase, loaded, waiting, here, owed);
+    finish();
   }
   ROLL for (; k < p.n / 64; k++) {
-    panel_step<8, 2, C>(p, k, rank, slot, phase, xphase, rphase, nphase, loaded, waiting, here);
-    finish(k);
+    panel_step<8, 2, C>(p, k, rank, slot, phase, xphase, rphase, nphase, loaded, waiting, here, owed);
+    finish();
   }
 }
-// ---------------------------------------------------------------- 5. larfb: C <- (I - V T' V') C on a strip of columns
-// One CTA owns NS columns of one matrix and applies K = 64 or 128 reflectors (one panel or two), so W = V'C, W' = T'W and C -= V W' need no
-// other CTA. S = V0'V1, which couples the two panels of a pair, comes from a task of its own (`coupling`). Pass 1 goes down the rows, pass
-// 2 back up again (the last rows read are still in L2). Two CTAs share an SM (one computes while the other waits at its barrier). Three
-// stages of 64 rows: two are on their way from memory while one is worked on. Each thread copies exactly the pieces of C that it will use
-// itself. C stays fp32 in memory, unscaled; it enters the products as fp16 of the column times its power of two. reads 2 m NS fp32 of C + 2
-// m 128 fp16 of V (L2), writes m NS fp32.
+// ---------------------------------------------------------------- 5. larfb: C <- (I - V T' V') C on strips of columns
+// A worker (one CTA on an SM) applies a pair of panels (K = 128 reflectors) or one panel (64) to 64 columns of one matrix, or to some of their
+// rows: W = V'C, W' = T'W, C -= V W'. S = V0'V1, which couples the panels of a pair, comes from a task of its own
+// (`coupling`). Pass 1 goes down the rows, pass 2 back up again (the last rows read are still in L2). C stays fp32 in memory, unscaled; it
+// enters the products as fp16 terms of the column times its power of two. Strips that would take too long are split by rows between workers,
+// which add up their W through memory.
+// Warps: two warpgroups multiply; one thread (`feed`) takes the tasks and asks for all copies; one (`drain`) sends the new C out and reports.
 struct LarfbArgs {
   const float *a;
   float *h;
@@ -6398,19 +6573,18 @@ struct LarfbArgs {
   __half *ts; // and, behind the n/64 a matrix, S^T of each pair (64 x 64), both as two fp16 terms
   uint32_t *colmax;
   const int4 *tasks;
-  int *counter; // next task; next piece of the column maxima, pieces that are done
+  int *counter; // next task
   int *done, *applied, *coupled, *joined;
-  float4 *partial;                                  // W of the parts of split strips
-  int n, batch, mat0, task_end, maxima_units, ctas; // CTAs of a cluster: each reports a panel
+  float4 *partial; // W of the parts of split strips
+  int n, batch, mat0, task_end, ctas; // CTAs of a cluster: each reports a panel
 };
 DEVICE __half *pair_s(const LarfbArgs &p, size_t mat, int pair) {
   return p.ts + ((size_t)p.batch * (p.n / 64) + mat * (p.n / 128) + pair) * TS;
 }
 constexpr int MOST_PARTS = 8;
-// number of a strip of 32 columns that may be split: its matrix and columns, and which reflectors it applies (even first panel: a pair, or
-// alone)
-DEVICE int gang_of(const LarfbArgs &p, size_t mat, int r0, int cbase, int k) {
-  return ((int)mat * (p.n / 32) + cbase / 32) * (p.n / 64) + r0 / 64 + (k == 64);
+// number of a strip that may be split: its matrix and columns, and which reflectors it applies (even first panel: a pair, or alone)
+DEVICE int gang_of(const LarfbArgs &p, size_t mat, int r0, int cbase, bool single) {
+  return ((int)mat * (p.n / 64) + cbase / 64) * (p.n / 64) + r0 / 64 + single;
 }
 // S^T = V1'V0 of the pair of panels from column r0 on, for all the strips that apply the pair
 DEVICE void coupling(const LarfbArgs &p, const size_t mat, int r0) {
@@ -6434,7 +6608,7 @@ DEVICE void coupling(const LarfbArgs &p, const size_t mat, int r0) {
   UNROLL for (int t = 0; t < 3; t++) load_v(t);
   ROLL for (int t = 0; t < chunks; t++) {
     cp_wait<2>();
-    __syncthreads();
+    block_sync<256>();
     load_v(t + 3);
     const uint32_t v = sV + t % 4 * 16384;
     UNROLL for (int ks = 0; ks < 4; ks++) {
@@ -6465,26 +6639,144 @@ DEVICE void coupling(const LarfbArgs &p, const size_t mat, int r0) {
       split(st[nt][2 * h], st[nt][2 * h + 1], *(uint32_t *)to, *(uint32_t *)(to + TLOW));
     }
 }
-// ---------------------------------------------------------------- 5b. the same on Hopper's warpgroup products, in one term or two
-// W^T = C^T V, W'^T = W^T T, C^T -= W'^T V^T: the left operands come from registers (C is split into two terms on its way from shared
-// memory, W' stays there all pass long), the right ones, V^T and T^T, from shared memory as they were copied: rows of 64 numbers, 128
-// bytes, whose 16-byte units are permuted by the row mod 8. A warpgroup takes every other chunk of 64 rows, all 64 columns: its warps hold
-// 16 of them, number 2g and 2g + 1 of these as rows g and g + 8 of a product.
-// The copies are the tensor copy engine's (cp.async, LDS and STS wait for each other in one queue): a warpgroup has stages of its own, which
-// one of its threads fills again as soon as the warpgroup is done with what was there.
+// The products are Hopper's warpgroup products, in one term or two: W^T = C^T V, W'^T = W^T T, C^T -= W'^T V^T. The left operands come from
+// registers (C is split into terms on its way from shared memory, W' stays there all pass long), the right ones, V^T and T^T, from shared
+// memory as they were copied: rows of 64 numbers, 128 bytes, whose 16-byte units are permuted by the row mod 8. A stage holds a chunk of 64
+// rows. The warpgroups take turns at the chunks, all 64 columns; a warp holds 16 of them, number 2g and 2g + 1 of these as rows g and g + 8
+// of a product.
+// All copies are the tensor copy engine's (cp.async, LDS and STS wait for each other in one queue). A stage goes full -> (pass 1) free, or full ->
+// (pass 2: the new C where the old one was) out -> free, by mbarriers; the next task's chunks come in while this one's last are worked on.
+// Whoever has read or written a stage by ordinary instructions says fence.proxy.async before it gives the stage to the copy engine; without
+// that, and with values of C used only after the stage had gone back, one call in six was wrong.
 struct StripSmem {
-  static constexpr int C = TERMS * 16384, STAGE = C + 16384; // V^T in blocks of 64 x 64, its second term, C as two blocks of 32 columns
-  static constexpr int DEPTH = 2;                  // stages of a warpgroup
-  static constexpr int S = 0, SUMS = 16384;                  // between the passes: S^T in two terms, sums
-  static constexpr int T = 2 * DEPTH * STAGE, BARS = T + 32768, BAR_T = BARS + 16 * DEPTH, BAR_S = BAR_T + 8, COUNT = 2 * DEPTH + 2; // T0^T, T1^T in two terms
-  static constexpr int BYTES = BARS + 64 + 1024;
+  // V^T in blocks of 64 x 64, its second term, C in two blocks of 32 columns
+  static constexpr int C = TERMS * 16384, STAGE = C + 16384, DEPTH = 4;
+  static constexpr int S = 0, SUMS = STAGE; // between the passes: S^T in two terms, sums
+  // T0^T, T1^T in two terms; barriers: a stage is full, is free, holds the new C; T, S have come; a task is there, has been seen by `drain`;
+  // all stages are free for sums; W' is in registers; a task without copies has been done
+  static constexpr int T = DEPTH * STAGE, BARS = T + 32768, FREE = BARS + 8 * DEPTH, OUT = FREE + 8 * DEPTH, BAR_T = OUT + 8 * DEPTH,
+                       BAR_S = BAR_T + 8, NEXT = BAR_S + 8, TAKEN = NEXT + 8, CLEAR = TAKEN + 8, READY = CLEAR + 8, DONE = READY + 8,
+                       BYTES = DONE + 8 + 1024;
 };
 // all with rows of 128 bytes, swizzled: a and h in boxes of 64 x 32, V^T (and behind it the second terms), T^T and S^T in boxes of 64 x 64
 struct StripMaps {
   CUtensorMap a, h, v, t;
 };
 DEVICE char *strip_base(char *sm) { return sm + (-shared_address(sm) & 1023); }
-DEVICE void warpgroup_sync(int wg) { asm volatile("bar.sync %0,128;" ::"r"(1 + wg) : "memory"); }
+DEVICE void tensor_store(const CUtensorMap *map, int x, int y, uint32_t from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0,{%1,%2}],[%3];" ::"l"(map), "r"(x), "r"(y), "r"(from) : "memory");
+}
+DEVICE void mbar_arrive(uint32_t b, uint32_t times = 1) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _,[%0],%1;" ::"r"(b), "r"(times) : "memory");
+}
+// what a task is; see larfb
+struct Task {
+  int panel, top, column, part, parts;
+  bool maxima, coupling, single; // of 128 columns, so many rows; S of a pair; one panel, not a pair
+  size_t mat;
+  DEVICE Task(const int4 &k, int mat0) :
+      panel(k.y & 0xffff), top(64 * (k.y >> 16)), column(64 * panel), part(k.x >> 18 & 7), parts((k.x >> 21 & 7) + 1),
+      maxima(k.x >> 17 & 1), coupling(k.x >> 16 & 1), single(k.x >> 24 & 1), mat(mat0 + (k.x & 0xffff)) {}
+};
+DEVICE void feed(const LarfbArgs &p, const StripMaps &maps, int4 *next) {
+  extern __shared__ __align__(128) char sm_raw[];
+  using L = StripSmem;
+  const uint32_t s = shared_address(strip_base(sm_raw));
+  const int n = p.n;
+  uint32_t used = 0, ready = 0, done = 0; // phases of the barriers
+  int stage = 0;
+  bool working = false;                   // on a task without copies
+  auto wait_free = [&] {
+    ROLL for (int d = 0; d < L::DEPTH; d++) barrier_wait(s + L::FREE + 8 * d, ~(used >> d) & 1);
+  };
+  ROLL for (int i = 0;; i ^= 1) {
+    int4 k = make_int4(-1, 0, 0, 0);
+    if (const int t = atomicAdd(p.counter, 1); t < p.task_end) {
+      k = __ldg(p.tasks + t);
+      const size_t mat = p.mat0 + (k.x & 0xffff);
+      poll(p.done + mat, k.z * p.ctas);
+      poll(p.applied + mat * (n / 64) + (k.y & 0xffff), k.w);
+    }
+    const Task task(k, p.mat0);
+    if (working) {
+      barrier_wait(s + L::DONE, done);
+      done ^= 1;
+    }
+    working = task.coupling || task.maxima;
+    if (working) wait_free();
+    barrier_wait(s + L::TAKEN, i ^ 1); // (the task before, so that nobody is two phases behind; nothing before the first one)
+    next[i] = k;
+    mbar_arrive(s + L::NEXT);
+    if (k.x < 0) break;
+    if (working) continue;
+    fence_async_global(); // what others stored to V^T, T^T and H, for the copies
+    const int r0 = task.top, blocks = task.single ? 1 : 2, y = (int)task.mat * n + r0;
+    const int all = (n - r0) / 64, first = all * task.part / task.parts, chunks = all * (task.part + 1) / task.parts - first;
+    auto load_t = [&](uint32_t to, const __half *from, int count, uint32_t bar) { // T^T or S^T in two terms
+      barrier_expect(bar, count * 16384);
+      ROLL for (int u = 0; u < 2 * count; u++) tensor_load(to + u * 8192, &maps.t, 0, (int)((from - p.ts) / 64) + 64 * u, bar);
+    };
+    load_t(s + L::T, p.ts + (task.mat * (n / 64) + r0 / 64) * TS, blocks, s + L::BAR_T);
+    ROLL for (int pass = 0; pass < 2; pass++) {
+      ROLL for (int v = 0; v < chunks; v++) {
+        const int row = r0 + 64 * (first + (pass ? chunks - 1 - v : v));
+        const uint32_t to = s + stage * L::STAGE, bar = s + L::BARS + 8 * stage;
+        barrier_wait(s + L::FREE + 8 * stage, ~(used >> stage) & 1);
+        used ^= 1u << stage;
+        stage = stage + 1 == L::DEPTH ? 0 : stage + 1;
+        barrier_expect(bar, blocks * TERMS * 8192 + 16384);
+        ROLL for (int b = 0; b < blocks; b++)
+          UNROLL for (int low = 0; low < TERMS; low++)
+            tensor_load(to + low * 16384 + b * 8192, &maps.v, row, low * p.batch * n + y + 64 * b, bar);
+        UNROLL for (int h = 0; h < 2; h++)
+          tensor_load(to + L::C + h * 8192, r0 ? &maps.h : &maps.a, task.column + 32 * h, (int)task.mat * n + row, bar);
+      }
+      if (pass) break;
+      wait_free();
+      mbar_arrive(s + L::CLEAR);
+      if (blocks == 2) {
+        poll(p.coupled + task.mat * (n / 128) + r0 / 128, 1);
+        fence_async_global();
+        load_t(s + L::S, pair_s(p, task.mat, r0 / 128), 1, s + L::BAR_S); // where the first stage is
+      }
+      barrier_wait(s + L::READY, ready);
+      ready ^= 1;
+    }
+  }
+}
+// one thread sends the new C out, from where the old one came in, and reports what is done
+DEVICE void drain(const LarfbArgs &p, const StripMaps &maps, const int4 *next) {
+  extern __shared__ __align__(128) char sm_raw[];
+  using L = StripSmem;
+  const uint32_t s = shared_address(strip_base(sm_raw));
+  const int n = p.n;
+  uint32_t out = 0; // phases
+  int stage = 0;
+  ROLL for (int i = 0;; i ^= 1) {
+    barrier_wait(s + L::NEXT, i);
+    const int4 k = next[i];
+    mbar_arrive(s + L::TAKEN);
+    if (k.x < 0) break;
+    const Task task(k, p.mat0);
+    if (task.coupling || task.maxima) continue;
+    const int all = (n - task.top) / 64, first = all * task.part / task.parts, chunks = all * (task.part + 1) / task.parts - first;
+    stage = (stage + chunks) % L::DEPTH; // pass 1
+    ROLL for (int v = chunks - 1; v >= 0; v--) {
+      barrier_wait(s + L::OUT + 8 * stage, out >> stage & 1);
+      out ^= 1u << stage;
+      UNROLL for (int h = 0; h < 2; h++)
+        tensor_store(&maps.h, task.column + 32 * h, (int)task.mat * n + task.top + 64 * (first + v), s + stage * L::STAGE + L::C + h * 8192);
+      bulk_store_commit();
+      bulk_store_read();
+      mbar_arrive(s + L::FREE + 8 * stage, 4);
+      stage = stage + 1 == L::DEPTH ? 0 : stage + 1;
+    }
+    bulk_store_wait(); // written
+    if (task.parts > 1) __threadfence(); // the last part reports for all
+    if (task.parts == 1 || atomicAdd(p.joined + gang_of(p, task.mat, task.top, task.column, task.single), 1) == 2 * task.parts - 1)
+      add_release(p.applied + task.mat * (n / 64) + task.panel, 1);
+  }
+}
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // d (64 x 64) += A (64 x 16, a warp 16 rows) B (16 x 64); B at `at`: rows of 128 bytes along its columns, if ALONG_K, or along its rows
 template <bool ALONG_K> DEVICE void wgmma(float (&d)[32], const uint32_t (&a)[4], uint32_t at) {
@@ -6518,62 +6810,47 @@ DEVICE void as_operand(const float (&d)[32], float sign, uint32_t (&high)[4][4],
   UNROLL for (int ks = 0; ks < 4; ks++)
     UNROLL for (int i = 0; i < 4; i++) split(sign * d[8 * ks + 2 * i], sign * d[8 * ks + 2 * i + 1], high[ks][i], low[ks][i]);
 }
-// K reflectors to 64 columns, rows `part` of `parts`. phase: of the barriers of this warpgroup's stages, a bit each
+// K reflectors, rows `part` of `parts`. The warpgroups take turns at the chunks.
+struct Ring { // next stage; phases of its barriers and of those of T and S, a bit each
+  int stage;
+  uint32_t phase;
+};
 template <int K>
-DEVICE void warpgroup_strip(const LarfbArgs &p, const StripMaps &maps, const size_t mat, int r0, int cbase, int part, int parts,
-                                                uint32_t &phase) {
+DEVICE void warpgroup_strip(const LarfbArgs &p, const size_t mat, int r0, int cbase, int part, int parts, Ring &ring) {
   extern __shared__ __align__(128) char sm_raw[];
   using L = StripSmem;
   char *sm = strip_base(sm_raw);
   constexpr int KB = K / 64;
   const int tid = threadIdx.x, lane = tid & 31, g = lane >> 2, q = lane & 3, wm = tid >> 5 & 3, wg = tid >> 7, t128 = tid & 127;
   const int n = p.n, all = (n - r0) / 64, first = all * part / parts, chunks = all * (part + 1) / parts - first;
-  const int row0 = r0 + 64 * first;
-  float *dst = p.h + mat * n * n + (size_t)row0 * n + cbase;
   const uint32_t *cmax = p.colmax + mat * n + cbase;
-  const uint32_t s = shared_address(sm), stages = s + wg * L::DEPTH * L::STAGE, bars = s + L::BARS + wg * L::DEPTH * 8;
+  const uint32_t s = shared_address(sm);
   const int column = wm * 16 + 2 * g; // and the next
   const float sc0 = column_scale(__ldcg(cmax + column)), sc1 = column_scale(__ldcg(cmax + column + 1));
-  auto load = [&](int t, int d) { // chunk t to stage d
-    const uint32_t to = stages + d * L::STAGE, bar = bars + 8 * d;
-    const int row = row0 + 64 * t, y = (int)mat * n + r0;
-    barrier_expect(bar, TERMS * KB * 8192 + 16384);
-    UNROLL for (int b = 0; b < KB; b++)
-      UNROLL for (int low = 0; low < TERMS; low++)
-        tensor_load(to + low * 16384 + b * 8192, &maps.v, row, low * p.batch * n + y + 64 * b, bar);
-    UNROLL for (int h = 0; h < 2; h++) tensor_load(to + L::C + h * 8192, r0 ? &maps.h : &maps.a, cbase + 32 * h, (int)mat * n + row, bar);
-  };
   // this thread's two columns of C in a stage, rows 2q and 2q + 1
   const int unit = ((wm & 1) * 4 + (g >> 1)) ^ (2 * q), even = L::C + (wm >> 1) * 8192 + 2 * q * 128 + unit * 16 + (g & 1) * 8,
             odd = L::C + (wm >> 1) * 8192 + (2 * q + 1) * 128 + (unit ^ 1) * 16 + (g & 1) * 8;
-  // chunks wg, wg + 2, .. of this CTA's (the last first, if `up`); f(t, stage)
-  auto pass = [&](bool up, auto &&f) {
-    if (t128 == 0)
-      UNROLL for (int d = 0; d < L::DEPTH; d++)
-        if (const int v = wg + 2 * d; v < chunks) load(up ? chunks - 1 - v : v, d);
-    int d = 0;
-    ROLL for (int v = wg; v < chunks; v += 2) {
-      barrier_wait(bars + 8 * d, phase >> d & 1);
-      phase ^= 1u << d;
-      f(up ? chunks - 1 - v : v, stages + d * L::STAGE, [&] { // called when nobody reads the stage any more
-        warpgroup_sync(wg);
-        if (const int next = v + 2 * L::DEPTH; t128 == 0 && next < chunks) load(up ? chunks - 1 - next : next, d);
-      });
-      d = d + 1 == L::DEPTH ? 0 : d + 1;
+  // every other chunk (in pass 2 the last first): f(stage, its number). The other warpgroup's chunks are
+  // waited for and given back as well: nobody is ever two phases behind.
+  auto pass = [&](auto &&f) {
+    ROLL for (int v = 0; v < chunks; v++) {
+      const int d = ring.stage;
+      barrier_wait(s + L::BARS + 8 * d, ring.phase >> d & 1);
+      ring.phase ^= 1u << d;
+      ring.stage = d + 1 == L::DEPTH ? 0 : d + 1;
+      if ((v & 1) == wg) f(s + d * L::STAGE, d);
+      else {
+        __syncwarp();
+        if (lane == 0) mbar_arrive(s + L::FREE + 8 * d);
+      }
     }
   };
-  auto load_t = [&](uint32_t to, const __half *from, int blocks, uint32_t bar) { // blocks of T^T or S^T in two terms
-    barrier_expect(bar, blocks * 16384);
-    ROLL for (int i = 0; i < 2 * blocks; i++) tensor_load(to + i * 8192, &maps.t, 0, (int)((from - p.ts) / 64) + 64 * i, bar);
-  };
-  fence_async_global(); // what others stored to V^T, T^T and H, for the copies
-  if (tid == 0) load_t(s + L::T, p.ts + (mat * (n / 64) + r0 / 64) * TS, KB, s + L::BAR_T);
 
   // ---- pass 1: W^T = C^T V
   float w[KB][32];
   UNROLL for (int b = 0; b < KB; b++)
     UNROLL for (int e = 0; e < 32; e++) w[b][e] = 0.f;
-  pass(false, [&](int, uint32_t stage, auto &&done) {
+  pass([&](uint32_t stage, int d) {
     const char *c = sm + (stage - s);
     uint32_t high[4][4], low[4][4];
     UNROLL for (int ks = 0; ks < 4; ks++)
@@ -6586,58 +6863,55 @@ DEVICE void warpgroup_strip(const LarfbArgs &p, const StripMaps &maps, const siz
     UNROLL for (int b = 0; b < KB; b++) multiply<true, TWO, TWO>(w[b], high, low, stage + b * 8192, stage + b * 8192 + 16384);
     wgmma_commit();
     wgmma_wait();
-    done();
+    fence_async(); // C has been read
+    __syncwarp();
+    if (lane == 0) mbar_arrive(s + L::FREE + 8 * d);
   });
-  __syncthreads();
-  if (K == 128 && tid == 0) {
-    poll(p.coupled + mat * (n / 128) + r0 / 128, 1);
-    fence_async_global();
-    load_t(s + L::S, pair_s(p, mat, r0 / 128), 1, s + L::BAR_S);
+  block_sync<256>();
+  constexpr int H = 4 * KB; // float4 of W that this thread adds up: half of the warpgroup's
+  float4 half[H], *buf = (float4 *)(sm + L::SUMS);
+  auto piece = [&](int i) {
+    const float *x = &w[i >> 3][(i & 7) * 4];
+    return make_float4(x[0], x[1], x[2], x[3]);
+  };
+  auto set_piece = [&](int i, float4 x) {
+    float *to = &w[i >> 3][(i & 7) * 4];
+    to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
+  };
+  barrier_wait(s + L::CLEAR, ring.phase >> 8 & 1);
+  ring.phase ^= 256;
+  UNROLL for (int i = 0; i < 2 * H; i++)
+    if (i / H != wg) buf[i * 128 + t128] = piece(i);
+  block_sync<256>();
+  UNROLL for (int i = 0; i < H; i++) {
+    const float4 x = wg ? piece(H + i) : piece(i), y = buf[(wg * H + i) * 128 + t128];
+    half[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
   }
-  { // each warpgroup adds up half of W: first the other's part, then those of the other CTAs
-    constexpr int H = KB * 4;
-    float4 *buf = (float4 *)(sm + L::SUMS), half[H];
-    auto piece = [&](int i) {
-      const float *x = &w[i >> 3][(i & 7) * 4];
-      return make_float4(x[0], x[1], x[2], x[3]);
-    };
-    UNROLL for (int i = 0; i < 2 * H; i++)
-      if (i / H != wg) buf[i * 128 + t128] = piece(i);
-    __syncthreads();
-    UNROLL for (int i = 0; i < H; i++) {
-      const float4 x = wg ? piece(H + i) : piece(i), y = buf[(wg * H + i) * 128 + t128];
-      half[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+  if (parts > 1) {
+    const int gang = ((int)mat - p.mat0) * (n / 64) + cbase / 64; // what updates these columns next waits until this has ended
+    float4 *to = p.partial + (size_t)gang * (MOST_PARTS * 2048) + wg * H * 128 + t128;
+    UNROLL for (int i = 0; i < H; i++) to[part * 2048 + i * 128] = half[i];
+    __threadfence();
+    block_sync<256>();
+    if (tid == 0) {
+      add_release(p.joined + gang_of(p, mat, r0, cbase, K == 64), 1);
+      poll(p.joined + gang_of(p, mat, r0, cbase, K == 64), parts);
     }
-    if (parts > 1) {
-      const int gang = ((int)mat - p.mat0) * (n / 64) + cbase / 64; // what updates these columns next waits until this has ended
-      float4 *to = p.partial + (size_t)gang * (MOST_PARTS * 2048) + wg * H * 128 + t128;
-      UNROLL for (int i = 0; i < H; i++) to[part * 2048 + i * 128] = half[i];
-      __threadfence();
-      __syncthreads();
-      if (tid == 0) {
-        add_release(p.joined + gang_of(p, mat, r0, cbase, K), 1);
-        poll(p.joined + gang_of(p, mat, r0, cbase, K), parts);
-      }
-      __syncthreads();
-      UNROLL for (int i = 0; i < H; i++) half[i] = make_float4(0, 0, 0, 0);
+    block_sync<256>();
+    UNROLL for (int i = 0; i < H; i++) half[i] = make_float4(0, 0, 0, 0);
 #pragma unroll 2
-      for (int u = 0; u < parts; u++) // in the same order in each of them
-        UNROLL for (int i = 0; i < H; i++) {
-          const float4 x = __ldcg(to + u * 2048 + i * 128);
-          half[i].x += x.x;
-          half[i].y += x.y;
-          half[i].z += x.z;
-          half[i].w += x.w;
-        }
-    }
-    UNROLL for (int i = 0; i < H; i++) buf[(2 * H + wg * H + i) * 128 + t128] = half[i];
-    __syncthreads();
-    UNROLL for (int i = 0; i < 2 * H; i++) {
-      const float4 x = buf[(2 * H + i) * 128 + t128];
-      float *to = &w[i >> 3][(i & 7) * 4];
-      to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
-    }
+    for (int u = 0; u < parts; u++) // in the same order in each of them
+      UNROLL for (int i = 0; i < H; i++) {
+        const float4 x = __ldcg(to + u * 2048 + i * 128);
+        half[i].x += x.x;
+        half[i].y += x.y;
+        half[i].z += x.z;
+        half[i].w += x.w;
+      }
   }
+  UNROLL for (int i = 0; i < H; i++) buf[(2 * H + wg * H + i) * 128 + t128] = half[i];
+  block_sync<256>();
+  UNROLL for (int i = 0; i < 2 * H; i++) set_piece(i, buf[(2 * H + i) * 128 + t128]);
   // ---- -W'^T by blocks of 64: W0' = T0'W0, W1' = T1'(W1 - S'W0')
   uint32_t high[KB][4][4], low[KB][4][4];
   auto times_t = [&](int b) {
@@ -6650,12 +6924,12 @@ DEVICE void warpgroup_strip(const LarfbArgs &p, const StripMaps &maps, const siz
     wgmma_wait();
     as_operand(d, -1.f, high[b], low[b]);
   };
-  barrier_wait(s + L::BAR_T, phase >> 7 & 1);
-  phase ^= 128;
+  barrier_wait(s + L::BAR_T, ring.phase >> 7 & 1);
+  ring.phase ^= 128;
   times_t(0);
   if constexpr (K == 128) {
-    barrier_wait(s + L::BAR_S, phase >> 6 & 1);
-    phase ^= 64;
+    barrier_wait(s + L::BAR_S, ring.phase >> 6 & 1);
+    ring.phase ^= 64;
     wgmma_fence();
     multiply<true, TWO, true>(w[1], high[0], low[0], s + L::S, s + L::S + 8192);
     wgmma_commit();
@@ -6663,104 +6937,95 @@ DEVICE void warpgroup_strip(const LarfbArgs &p, const StripMaps &maps, const siz
     times_t(1);
   }
   fence_async();
-  __syncthreads();
+  block_sync<256>();
+  if (tid == 0) mbar_arrive(s + L::READY);
 
   // ---- pass 2: C^T += (-W'^T) V^T, from the last rows up
   const float us0 = column_unscale(__ldcg(cmax + column)), us1 = column_unscale(__ldcg(cmax + column + 1));
-  pass(true, [&](int t, uint32_t stage, auto &&done) {
+  pass([&](uint32_t stage, int number) {
     float d[32];
     UNROLL for (int e = 0; e < 32; e++) d[e] = 0.f;
     wgmma_fence();
     UNROLL for (int b = 0; b < KB; b++) multiply<false, TWO, TWO>(d, high[b], low[b], stage + b * 8192, stage + b * 8192 + 16384);
     wgmma_commit();
-    const char *c = sm + (stage - s);
+    char *c = sm + (stage - s);
     float2 x[8][2];
     UNROLL for (int nt = 0; nt < 8; nt++) {
       x[nt][0] = *(const float2 *)(c + even + nt * 1024);
       x[nt][1] = *(const float2 *)(c + odd + nt * 1024);
     }
     wgmma_wait();
-    UNROLL for (int nt = 0; nt < 8; nt++) // before the stage goes back: what is not used yet may not have been read yet
-      UNROLL for (int e = 0; e < 2; e++)
-        x[nt][e] = make_float2(fmaf(us0, d[4 * nt + e], x[nt][e].x), fmaf(us1, d[4 * nt + 2 + e], x[nt][e].y));
-    done();
-    float *to = dst + (size_t)(t * 64 + 2 * q) * n + column;
     UNROLL for (int nt = 0; nt < 8; nt++)
-      UNROLL for (int e = 0; e < 2; e++) *(float2 *)(to + (size_t)(nt * 8 + e) * n) = x[nt][e];
+      UNROLL for (int e = 0; e < 2; e++)
+        *(float2 *)(c + (e ? odd : even) + nt * 1024) =
+            make_float2(fmaf(us0, d[4 * nt + e], x[nt][e].x), fmaf(us1, d[4 * nt + 2 + e], x[nt][e].y));
+    fence_async(); // for the copy engine
+    __syncwarp();
+    if (lane == 0) mbar_arrive(s + L::OUT + 8 * number);
   });
 }
-// A task: x = matrix | half << 16 (0, 1: 32 columns, 2: all 64, 3: S of a pair) | part << 18 | (parts - 1) << 21 | (K == 64) << 24; y =
-// panel whose columns it updates | first panel applied << 16; z = panels that must be made before; w = halves that must have been applied
-// to these columns before. Workers take the tasks in the order of the list (section 6). Everything that a task waits for stands before it
-// in the list or is a panel that waits for nothing behind it, so any number of workers makes progress.
-__global__ void __launch_bounds__(256, 1) larfb(const __grid_constant__ LarfbArgs p, const __grid_constant__ StripMaps maps) {
+// A task: x = matrix | (S of a pair) << 16 | (maxima) << 17 | part << 18 | (parts - 1) << 21 | (one panel, not a pair) << 24; y = panel whose
+// columns it updates | first panel applied << 16; z = panels that must be made before; w = what must have
+// been done to these columns before. Workers take the tasks in the order of the list (section 6), the next one when the last copies of the
+// one before have been asked for. Everything that a task waits for stands before it in the list or is a panel that waits for nothing behind
+// it, and nobody takes a task while the one before may still wait for its other parts: any number of workers (no fewer than parts) makes
+// progress.
+constexpr int LARFB_THREADS = 320;
+__global__ void __launch_bounds__(LARFB_THREADS, 1) larfb(const __grid_constant__ LarfbArgs p, const __grid_constant__ StripMaps maps) {
   grid_release_next();
   extern __shared__ __align__(128) char sm[];
-  __shared__ int4 next;
+  __shared__ int4 next[2];
   const int tid = threadIdx.x;
-  uint32_t phase = 0;
-  if (tid == 0)
-    for (int i = 0; i < StripSmem::COUNT; i++) barrier_init(shared_address(strip_base(sm)) + StripSmem::BARS + 8 * i);
-  if (p.maxima_units) { // column maxima, all but those of the first 128 columns, beside the first panel (none in the probe)
-    const int blocks = p.n / 128 - 1, rows = (p.n + 7) / 8;
-    while (true) {
-      if (tid == 0) next.x = atomicAdd(p.counter + 1, 1);
-      __syncthreads();
-      const int u = next.x;
-      if (u >= p.maxima_units) break;
-      column_max(p.a, p.colmax, p.n, p.mat0 + u / blocks / 8, 1 + u % blocks, u / blocks % 8 * rows, rows, (float4(*)[32])sm);
-      __threadfence();
-      __syncthreads();
-      if (tid == 0) add_release(p.counter + 2, 1);
+  const uint32_t s = shared_address(strip_base(sm));
+  if (tid == 0) {
+    for (int i = 0; i < StripSmem::DEPTH; i++) {
+      barrier_init(s + StripSmem::BARS + 8 * i);
+      barrier_init(s + StripSmem::FREE + 8 * i, 8); // all warps
+      barrier_init(s + StripSmem::OUT + 8 * i, 4); // those of a warpgroup
     }
-    if (tid == 0) poll(p.counter + 2, p.maxima_units);
+    for (int i = 0; i < 7; i++) barrier_init(s + StripSmem::BAR_T + 8 * i);
   }
   fence_async();
-  __syncthreads();
-  ROLL while (true) {
-    if (tid == 0) {
-      const int t = atomicAdd(p.counter, 1);
-      next.x = -1;
-      if (t < p.task_end) {
-        const int4 k = __ldg(p.tasks + t);
-        const size_t mat = p.mat0 + (k.x & 0xffff);
-        poll(p.done + mat, k.z * p.ctas);
-        poll(p.applied + mat * (p.n / 64) + (k.y & 0xffff), k.w);
-        next = k;
+  asm volatile("bar.sync 1,%0;" ::"n"(LARFB_THREADS) : "memory"); // (not barrier 0: the ninth warp is early)
+  Ring ring = {0, 0};
+  if (tid >= 256) { // (griddepcontrol.wait below would stop the whole warp)
+    if (tid == 256) feed(p, maps, next);
+    if (tid == 288) drain(p, maps, next);
+    __syncwarp();
+  } else
+    ROLL for (int i = 0;; i ^= 1) {
+      barrier_wait(s + StripSmem::NEXT, i);
+      const int4 k = next[i];
+      if (k.x < 0) break;
+      const Task task(k, p.mat0);
+      const bool no_copies = task.coupling || task.maxima;
+      if (task.maxima) column_max(p.a, p.colmax, p.n, task.mat, task.panel / 2, task.part * (p.n / MAXIMA), p.n / MAXIMA, (float4(*)[32])sm);
+      else if (task.coupling) coupling(p, task.mat, task.top);
+      else if (task.single) warpgroup_strip<64>(p, task.mat, task.top, task.column, task.part, task.parts, ring);
+      else warpgroup_strip<128>(p, task.mat, task.top, task.column, task.part, task.parts, ring);
+      if (!no_copies) continue; // `drain` reports
+      fence_async();
+      fence_async_global(); // S^T, for the copies of others
+      block_sync<256>();
+      if (tid == 0) {
+        mbar_arrive(s + StripSmem::DONE);
+        int *made = task.coupling ? p.coupled + task.mat * (p.n / 128) + task.top / 128 : p.applied + task.mat * (p.n / 64) + task.panel;
+        add_release(made, 1);
+        if (task.maxima) add_release(made + 1, 1); // 128 columns
       }
     }
-    __syncthreads();
-    const int4 k = next;
-    if (k.x < 0) break;
-    const int half = k.x >> 16 & 3, panel = k.y & 0xffff, top = 64 * (k.y >> 16), column = 64 * panel + 32 * (half & 1);
-    const size_t mat = p.mat0 + (k.x & 0xffff);
-    const int part = k.x >> 18 & 7, parts = (k.x >> 21 & 7) + 1;
-    const bool single = k.x >> 24 & 1;
-    if (half == 3) coupling(p, mat, top);
-    else {
-      if (single) warpgroup_strip<64>(p, maps, mat, top, column, part, parts, phase);
-      else warpgroup_strip<128>(p, maps, mat, top, column, part, parts, phase);
-    }
-    fence_async();
-    __syncthreads();
-    if (tid == 0) {
-      if (parts > 1) __threadfence(); // the last part reports for all
-      if (parts == 1 || atomicAdd(p.joined + gang_of(p, mat, top, column, k.x >> 24 & 1 ? 64 : 128), 1) == 2 * parts - 1)
-        add_release(half == 3 ? p.coupled + mat * (p.n / 128) + top / 128 : p.applied + mat * (p.n / 64) + panel, half == 2 ? 2 : 1);
-    }
-  }
   grid_wait(); // end no earlier than the panels beside this kernel: the next launch waits for this one only
 }
 // ---------------------------------------------------------------- 6. order of work and launches, all on the default queue
 // Panels of 64 columns, numbered k; panels 2i and 2i+1 are pair i. Before geqr2 makes panel c, its columns must have got
-//   far   the pairs 0 .. c/2 - 2                                     (128 reflectors each, 64 columns at once or, where it is urgent, 32)
-//   near  panel c-2 (c even) or pair (c-3)/2 (c odd), two halves     (panel c-1 is applied by geqr2 itself)
+//   far   the pairs 0 .. c/2 - 2 (128 reflectors each)
+//   near  the panels from there to c-2                   (one by one: no need to wait for S; panel c-1 is applied by geqr2 itself)
+// and before all that their maxima, which give the powers of two.
 // Two kernels run side by side for the whole factorization: geqr2 (one cluster a matrix) makes the panels, larfb's workers fill the other
-// SMs, one or two on each, and take tasks from a list. They tell each other by counters in memory what is done, so an update may take
+// SMs, one on each, and take tasks from a list. They tell each other by counters in memory what is done, so an update may take
 // longer than the panel beside it, and no launch lies between panels. The order of the list comes from a simulation of the whole run, a
 // function of n, batch and the number of SMs only: earliest due column first. The second launch is a programmatic dependent one: it starts
 // when geqr2 is in place. Where kernels do not run side by side (a profiler, a debugger), torch.geqrf serves.
-constexpr int LARFB_SMEM = StripSmem::BYTES;
 static int sm_count() {
   static int k = 0;
   if (!k) {
@@ -6770,115 +7035,87 @@ static int sm_count() {
   }
   return k;
 }
-// a matrix m of the group, in units of the model: us of a panel (256 or 128 rows a CTA), bytes a us of an SM with one worker and with two;
-// measured on H200; any value gives a right order
-constexpr float PANEL_TALL = 26, PANEL_SHORT = 22, RATE_ONE = 44e3f, RATE_TWO = 54e3f, TASK_FIXED = 2.5f;
-constexpr int PART_ROWS = 1024; // of a part of a strip that is split, about
-// columns due within so many panels go as two halves, which are done sooner
+// The model: us of a panel (256 or 128 rows a CTA), bytes a us of a worker, us of a task; any value gives a right order
+constexpr float PANEL_TALL = 26, PANEL_SHORT = 22, RATE = 44e3f, TASK_FIXED = 2.5f;
+constexpr float MAXIMA_RATE = 28e3f; // bytes a us of the column maxima
+static int part_rows(int n) { return n > 2048 ? 700 : 1024; } // of a part of a strip that is split, about
+// columns due within so many panels are split by rows: done sooner
 static int urgent_panels(int n) { return n > 2048 ? 2 : 1; } // measured
-static std::vector<int4> schedule(int n, int batch, int sms, int tall_rows, int per_sm) {
+static std::vector<int4> schedule(int n, int batch, int workers, int tall_rows) {
   const int panels = n / 64, urgent = urgent_panels(n);
   struct Matrix {
-    int made = 0, coupled = 0;
+    int made = 0, coupled = 0, scanned = 0; // panels, S of pairs, tasks of column maxima
     float end = -1;
-    std::vector<int> claimed, applied, near;
+    std::vector<int> claimed, applied; // tasks taken; tasks done
   };
   std::vector<Matrix> ms(batch);
   for (auto &x : ms) {
     x.claimed.assign(panels, 0);
     x.applied.assign(panels, 0);
-    x.near.assign(panels, 0);
+    for (int c = 2; c < panels; c++) x.claimed[c] = MAXIMA;
   }
   struct Running {
-    int sm, mat, c, halves;
-    float left, at;
+    int mat, c, panels; // whose columns have got one more task
+    float end;
   };
   std::vector<Running> running;
-  std::vector<int> load(sms, 0);
   std::vector<int4> list;
   float now = 0;
-  auto rate = [&](int sm) { return load[sm] == 1 ? RATE_ONE : RATE_TWO / 2; };
-  auto settle = [&](int sm) {
-    for (auto &r : running)
-      if (r.sm == sm) {
-        r.left -= (now - r.at) * rate(sm);
-        r.at = now;
-      }
-  };
-  auto place = [&](int mat, int c, int halves, float bytes) {
-    const int sm = (int)(std::min_element(load.begin(), load.end()) - load.begin());
-    settle(sm);
-    load[sm]++;
-    running.push_back({sm, mat, c, halves, bytes + TASK_FIXED * RATE_ONE, now});
-  };
+  auto place = [&](int mat, int c, int panels, float bytes) { running.push_back({mat, c, panels, now + bytes / RATE + TASK_FIXED}); };
   for (int left = batch; left;) {
     for (auto &x : ms)
-      if (x.end < 0 && x.made < panels && (x.made < 2 || x.applied[x.made] >= far_halves(x.made) + 2))
+      if (x.end < 0 && x.made < panels && x.applied[x.made] >= all_updates(x.made))
         x.end = now + (n - 64 * std::max(0, x.made - 1) > tall_rows ? PANEL_TALL : PANEL_SHORT);
-    while ((int)running.size() < per_sm * sms) { // the earliest due task that is ready
-      int top;
-      int due = 1 << 30, mat = 0, column = 0;
-      bool is_near = false;
+    while ((int)running.size() < workers) { // the earliest due task that is ready
+      int due = 1 << 30, mat = 0, c = 0;
+      bool near = false;
       for (int b = 0; b < batch; b++) {
         const Matrix &x = ms[b];
+        const int next = 2 + x.scanned / MAXIMA * 2; // columns whose maxima come next
+        if (next < panels && 2 * next - 1 < due) due = 2 * next - 1, mat = b, c = -1;
         if (due >= 0 && x.coupled < x.made / 2 && 2 * x.coupled + 3 < panels) due = -1, mat = b;
-        for (int c = std::max(2, x.made); c < panels && 2 * c < due; c++) {
-          const int q = x.claimed[c];
-          if (c <= x.made + 1 && x.near[c] < 2 && x.made >= c - 1 && x.applied[c] >= far_halves(c))
-            due = 2 * c, mat = b, column = c, is_near = true;
-          else if (q < far_halves(c) && 2 * c + 1 < due && ((q & 1) || (x.applied[c] >= q && x.made >= q + 2)))
-            due = 2 * c + 1, mat = b, column = c, is_near = false;
+        for (int i = std::max(2, x.made); i < panels && 2 * i < due; i++) {
+          const int q = x.claimed[i];
+          if (x.applied[i] < q || q == all_updates(i)) continue;
+          const int far = pairs(i), u = q - MAXIMA; // pairs 0..far - 1, then panels far + u
+          if (u >= far && x.made > far + u) due = 2 * i, mat = b, c = i, near = true;
+          else if (u < far && 2 * i + 1 < due && x.made >= 2 * u + 2) due = 2 * i + 1, mat = b, c = i, near = false;
         }
       }
       if (due == 1 << 30) break;
       Matrix &x = ms[mat];
       if (due < 0) { // S of a pair, before every task that applies the pair
-        top = 2 * x.coupled++;
-        list.push_back(make_int4(mat | 3 << 16, top << 16, top + 2, 0));
+        const int top = 2 * x.coupled++;
+        list.push_back(make_int4(mat | 1 << 16, top << 16, top + 2, 0));
         place(mat, 0, 0, (n - 64.f * top) * 256);
         continue;
       }
-      const int c = column, q = x.claimed[c];
-      int half, k64 = 0, made, before;
-      if (is_near) {
-        half = 2;
-        x.near[c] += 2;
-        k64 = !(c & 1);
-        top = k64 ? c - 2 : c - 3;
-        made = c - 1;
-        before = far_halves(c);
-      } else {
-        half = (q & 1) ? 1 : 2;
-        x.claimed[c] += half == 2 ? 2 : 1;
-        top = q / 2 * 2;
-        made = top + 2;
-        before = q / 2 * 2;
+      if (c < 0) {
+        const int part = x.scanned % MAXIMA, panel = 2 + x.scanned++ / MAXIMA * 2;
+        list.push_back(make_int4(mat | 1 << 17 | part << 18, panel, 0, 0));
+        running.push_back({mat, panel, 2, now + n * 64 / MAXIMA_RATE});
+        continue;
       }
-      const bool divide = is_near || c - x.made <= urgent;
-      const int parts = divide ? std::min(MOST_PARTS, std::max(1, (n - 64 * top + PART_ROWS / 2) / PART_ROWS)) : 1;
+      const int before = x.claimed[c]++, u = before - MAXIMA, top = near ? pairs(c) + u : 2 * u, made = top + (near ? 1 : 2);
+      const int parts = near || c - x.made <= urgent ? std::min(MOST_PARTS, std::max(1, (n - 64 * top + part_rows(n) / 2) / part_rows(n))) : 1;
       for (int part = 0; part < parts; part++) {
-        list.push_back(make_int4(mat | half << 16 | part << 18 | (parts - 1) << 21 | k64 << 24, c | top << 16, made, before));
-        place(mat, c, part < parts - 1 ? 0 : half == 2 ? 2 : 1,
-              (n - 64.f * top) * (TERMS * (k64 ? 256 : 512) + 12 * (half == 2 ? 64 : 32)) / parts);
+        list.push_back(make_int4(mat | part << 18 | (parts - 1) << 21 | near << 24, c | top << 16, made, before));
+        place(mat, c, part == parts - 1, (n - 64.f * top) * (TERMS * (near ? 256 : 512) + 768) / parts);
       }
     }
-    float next = 1e30f;
+    now = 1e30f;
     for (auto &x : ms)
-      if (x.end >= 0) next = std::min(next, x.end);
-    for (auto &r : running) next = std::min(next, r.at + r.left / rate(r.sm));
-    now = next;
+      if (x.end >= 0) now = std::min(now, x.end);
+    for (auto &r : running) now = std::min(now, r.end);
     for (auto &x : ms)
       if (x.end >= 0 && x.end <= now) {
         x.end = -1;
         if (++x.made == panels) left--;
       }
     for (size_t i = 0; i < running.size();)
-      if (running[i].at + running[i].left / rate(running[i].sm) <= now + 1e-3f) {
-        const Running r = running[i];
+      if (running[i].end <= now + 1e-3f) {
+        for (int c = 0; c < running[i].panels; c++) ms[running[i].mat].applied[running[i].c + c]++;
         running.erase(running.begin() + i);
-        settle(r.sm);
-        load[r.sm]--;
-        ms[r.mat].applied[r.c] += r.halves;
       } else i++;
   }
   return list;
@@ -6900,7 +7137,7 @@ static void programmatic(cudaLaunchAttribute &a) {
 bool side_by_side() { // asked once of the machine; no input plays a part
   static int known = -1;
   if (known < 0) {
-    cudaFuncSetAttribute(larfb, cudaFuncAttributeMaxDynamicSharedMemorySize, LARFB_SMEM);
+    cudaFuncSetAttribute(larfb, cudaFuncAttributeMaxDynamicSharedMemorySize, StripSmem::BYTES);
     int *flag, seen[2] = {};
     cudaMalloc(&flag, 256);
     cudaMemset(flag, 0, 256);
@@ -6908,7 +7145,7 @@ bool side_by_side() { // asked once of the machine; no input plays a part
     probe_set<<<1, 1>>>(flag + 32);
     LarfbArgs none = {};
     none.counter = flag + 32;
-    larfb<<<1, 256, LARFB_SMEM>>>(none, StripMaps{});
+    larfb<<<1, LARFB_THREADS, StripSmem::BYTES>>>(none, StripMaps{});
     cudaDeviceSynchronize();
     probe_wait<<<1, 1>>>(flag);
     cudaLaunchConfig_t cfg = {};
@@ -6925,19 +7162,18 @@ bool side_by_side() { // asked once of the machine; no input plays a part
 }
 static int cluster_ctas(int n) { return n > 2048 ? 16 : 8; }                           // 256 rows a CTA
 static int group_size(int n) { return std::max(1, sm_count() / 2 / cluster_ctas(n)); } // half of the SMs at most; the rest are for larfb
-static int workers_an_sm(int n) { return 1; } // two do more in all, one is sooner done with what is due next (measured)
 struct List { // in device memory
   int4 *tasks;
   int count;
 };
-static const List &task_list(int n, int batch, int sms) {
+static const List &task_list(int n, int batch, int workers) {
   static std::map<std::tuple<int, int, int>, List> kept;
   int device = 0;
   cudaGetDevice(&device);
   const auto key = std::make_tuple(device, n, batch);
   auto it = kept.find(key);
   if (it == kept.end()) {
-    const std::vector<int4> l = schedule(n, batch, sms, 128 * cluster_ctas(n), workers_an_sm(n));
+    const std::vector<int4> l = schedule(n, batch, workers, 128 * cluster_ctas(n));
     List x{nullptr, (int)l.size()};
     cudaMalloc(&x.tasks, std::max<size_t>(1, l.size()) * sizeof(int4));
     cudaMemcpy(x.tasks, l.data(), l.size() * sizeof(int4), cudaMemcpyHostToDevice);
@@ -6970,17 +7206,17 @@ template <int C> static void panels(const PanelArgs &a, int matrices) {
 static void workers(const LarfbArgs &a, const StripMaps &maps, int places) {
   cudaLaunchConfig_t cfg = {};
   cfg.gridDim = dim3(places);
-  cfg.blockDim = dim3(256);
-  cfg.dynamicSmemBytes = LARFB_SMEM;
+  cfg.blockDim = dim3(LARFB_THREADS);
+  cfg.dynamicSmemBytes = StripSmem::BYTES;
   cudaLaunchAttribute at[1];
   cfg.attrs = at;
   programmatic(at[cfg.numAttrs++]);
   cudaLaunchKernelEx(&cfg, larfb, a, maps);
 }
 static long counters(int n, int batch) {
-  return (long)batch * (6 * (n / 64) + 8 + n / 32 * (n / 64));
+  return (long)batch * (6 * (n / 64) + 8 + n / 64 * (n / 64));
 } // made, applied, coupled, joined, four a launch
-static long partials(int n, int batch) { return (long)std::min(batch, group_size(n)) * (n / 32) * MOST_PARTS * 4096; } // floats
+static long partials(int n, int batch) { return (long)std::min(batch, group_size(n)) * (n / 64) * MOST_PARTS * 8192; } // floats
 struct Sizes {
   long tt, counters, partials, terms;
 };
@@ -7011,7 +7247,7 @@ const char *run(const float *a, float *h, float *tau, void *vt_, void *ts_, void
   cudaMemsetAsync(colmax, 0, ((size_t)batch * n + counters(n, batch)) * 4);
   first_maxima<<<dim3(1, 64, batch), 256>>>(a, colmax, n, (n + 63) / 64);
   int *made = (int *)colmax + (size_t)batch * n, *applied = made + batch, *coupled = applied + batch * count,
-      *joined = coupled + batch * count / 2, *next = joined + batch * count * count * 2;
+      *joined = coupled + batch * count / 2, *next = joined + batch * count * count;
   for (int mat0 = 0; mat0 < batch; mat0 += group, next += 4) {
     const int matrices = std::min(group, batch - mat0), sms = std::max(8, sm_count() - matrices * C);
     const List &list = task_list(n, matrices, sms);
@@ -7019,9 +7255,8 @@ const char *run(const float *a, float *h, float *tau, void *vt_, void *ts_, void
     const PanelArgs p{a, h, tau, vt, low, ts, colmax, passes, made, applied, n, mat0};
     if (C == 8) panels<8>(p, matrices);
     else panels<16>(p, matrices);
-    workers({a, h, vt, low, ts, colmax, list.tasks, next, made, applied, coupled, joined, (float4 *)partial, n, batch, mat0, list.count,
-             (n / 128 - 1) * 8 * matrices, C},
-            maps, workers_an_sm(n) * sms);
+    workers({a, h, vt, low, ts, colmax, list.tasks, next, made, applied, coupled, joined, (float4 *)partial, n, batch, mat0, list.count, C},
+            maps, sms);
   }
   const cudaError_t e = cudaGetLastError();
   return e ? cudaGetErrorString(e) : nullptr;
@@ -7063,18 +7298,18 @@ SOURCES = {
     "large": (LARGE_CUDA, LARGE_BINDING, ()),
 }
 # The file that each family comes from: ./kit tune times those and writes the table below from what it found.
-BACKENDS = {"v93_small_one_column_code": "small", "v107_n512_fp32_chunks": "n512",
-            "v110_n1024_terms_of_v99": "n1024", "v109_large_tensor_copies": "large", "geqrf": ""}
+BACKENDS = {"v113_small_lag": "small", "v120_n512_both_halves": "n512",
+            "v129_n1024_registers_kept": "n1024", "v126_large_drain": "large", "geqrf": ""}
 # What a family can take, n from and to.
 LIMITS = {"small": (1, 384), "n512": (385, 512), "n1024": (513, 1536), "large": (1537, 4096)}
 # (n at most, batch at most, n a multiple of, backend): the first row that fits and whose family can take n serves; None is
 # no limit. Where no row is left, any family that can; else torch.geqrf.
 # BEGIN GENERATED
 ROUTES = (
-    (384, None, 1, "v93_small_one_column_code"),
-    (512, None, 1, "v107_n512_fp32_chunks"),
-    (1536, None, 1, "v110_n1024_terms_of_v99"),
-    (None, None, 1, "v109_large_tensor_copies"),
+    (384, None, 1, "v113_small_lag"),
+    (512, None, 1, "v120_n512_both_halves"),
+    (1536, None, 1, "v129_n1024_registers_kept"),
+    (None, None, 1, "v126_large_drain"),
 )
 # END GENERATED
 

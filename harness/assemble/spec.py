@@ -31,16 +31,16 @@ class Assembled:
 
 
 ALL_SHAPES = Assembled("v57_all_shapes", parent="v55_all_shapes", families={
-    "small": Family("v93_small_one_column_code", 1, 384),
-    "n512": Family("v85_n512_no_local_memory", 385, 512),
-    "mid": Family("v110_n1024_terms_of_v99", 513, 999, flags=("-DFP16_TERMS=2",), of="n1024"),
-    "n1024": Family("v110_n1024_terms_of_v99", 1000, 1536),
-    "large": Family("v109_large_tensor_copies", 1537, 4096),
+    "small": Family("v113_small_lag", 1, 384),
+    "n512": Family("v120_n512_both_halves", 385, 512),
+    "mid": Family("v129_n1024_registers_kept", 513, 999, flags=("-DFP16_TERMS=2",), of="n1024"),
+    "n1024": Family("v129_n1024_registers_kept", 1000, 1536),
+    "large": Family("v126_large_drain", 1537, 4096),
 })
 FP32_CLASS = Assembled("v58_fp32_class", parent="v57_all_shapes", families={
-    "small": Family("v93_small_one_column_code", 1, 384),
-    "n512": Family("v107_n512_fp32_chunks", 385, 512),
-    "n1024": Family("v110_n1024_terms_of_v99", 513, 1536, flags=("-DFP16_TERMS=2",)),
-    "large": Family("v109_large_tensor_copies", 1537, 4096),
+    "small": Family("v113_small_lag", 1, 384),
+    "n512": Family("v120_n512_both_halves", 385, 512),
+    "n1024": Family("v129_n1024_registers_kept", 513, 1536, flags=("-DFP16_TERMS=2",)),
+    "large": Family("v126_large_drain", 1537, 4096),
 })
 FILES = {"all_shapes": ALL_SHAPES, "fp32_class": FP32_CLASS}
