@@ -260,18 +260,14 @@ DEVICE void named_arrive(int id, int threads = 64) { asm volatile("bar.arrive %0
 DEVICE void named_join(int id, int threads = 64) { asm volatile("bar.sync %0,%1;" ::"r"(id), "r"(threads) : "memory"); }
 
 template <class Place>
-DEVICE void barrier_init(Place bar) {
-  asm volatile("mbarrier.init.shared.b64 [%0],1;" ::"r"(address(bar)) : "memory");
+DEVICE void barrier_init(Place bar, uint32_t count = 1) {
+  asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(address(bar)), "r"(count) : "memory");
 }
 // the same for copies that this thread starts
 template <class Place>
 DEVICE void barrier_init_for_copies(Place bar) {
-  barrier_init(bar);
+  asm volatile("mbarrier.init.shared.b64 [%0],1;" ::"r"(address(bar)) : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-template <class Place>
-DEVICE void barrier_init(Place bar, uint32_t count) {
-  asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(address(bar)), "r"(count) : "memory");
 }
 // between barrier_init and the first use by a peer (behind a cluster barrier)
 DEVICE void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
