@@ -32,30 +32,9 @@ RENAMES: dict[str, dict[str, str]] = {
 }
 
 EDITS: dict[str, tuple[Edit, ...]] = {
-    "small": (
-        # two teams: only above n = 384, which n512 serves
-        Edit("""  r = plan(args.n, 4);
-  const bool four = r.window >= 2;  // else C of four teams leaves no room for two blocks, the least that works
-  if (!four) r = plan(args.n, 2);
-""", """  r = plan(args.n, 4);  // leaves room for two blocks, the least that works, up to n = 384
-"""),
-        Edit("  if (!four) return launch_teams<2, true, 1>(args, batch, r.bytes);\n", ""),
-    ),
     "n512": (
         # a development argument
         Edit("#ifndef TWO_TERM_AT\n#define TWO_TERM_AT 5.5f\n#endif\n", "constexpr float TWO_TERM_AT = 5.5f;\n"),
-    ),
-    "large": (
-        # strips by warpgroups always (FACTS folds the ifs)
-        Edit("WARPGROUPS ? 1 : 2) larfb", "1) larfb"),
-        Edit("LARFB_SMEM = WARPGROUPS ? StripSmem::BYTES : std::max(LarfbSmem<64>::BYTES, LarfbSmem<32>::BYTES);",
-             "LARFB_SMEM = StripSmem::BYTES;"),
-        Edit("half = WARPGROUPS ? 2 : x.near[c];", "half = 2;"),
-        Edit("x.near[c] += WARPGROUPS ? 2 : 1;", "x.near[c] += 2;"),
-        Edit("(q & 1) ? 1 : c - x.made <= urgent && !WARPGROUPS ? 0 : 2", "(q & 1) ? 1 : 2"),
-        Edit("WARPGROUPS ? is_near || c - x.made <= urgent : half < 2", "is_near || c - x.made <= urgent"),
-        Edit("return WARPGROUPS || n > 2048 ? 1 : 2;", "return 1;"),
-        Edit("constexpr bool WARPGROUPS = true; // strips of 64 columns by section 5b, one worker an SM\n", ""),
     ),
 }
 
@@ -68,14 +47,13 @@ SETTINGS: dict[str, dict[str, dict[str, str]]] = {
 # What is always so in a file's routes: what depends on it is folded (adapt.fold). The machine code may come out otherwise
 # for it (--prove): where that costs time, take the fact out.
 FACTS: dict[str, dict[str, dict[str, bool]]] = {
-    "all_shapes": {"large": {"WARPGROUPS": True, "TWO": False}, "n512": {"FP32_CLASS": False, "FUSED": False}},
-    "fp32_class": {"large": {"WARPGROUPS": True, "TWO": True}, "n512": {"FP32_CLASS": True},
+    "all_shapes": {"large": {"TWO": False}, "n512": {"FP32_CLASS": False, "FUSED": False}},
+    "fp32_class": {"large": {"TWO": True}, "n512": {"FP32_CLASS": True},
                    "n1024": {"K::TERMS == 2": True, "K::TERMS == 1": False}},
 }
 
 # host: every family's binding defines geqrf_<family>(a) -> (H, tau)
 BINDING_EDITS: dict[str, tuple[Edit, ...]] = {
-    "small": (Edit("1 <= n <= 512; None", "1 <= n <= 384; None"), Edit("n < 1 || n > 512 ||", "n < 1 || n > 384 ||")),
     "n512": (
         Edit("std::vector<torch::Tensor> n512_geqrf(", "std::tuple<torch::Tensor, torch::Tensor> geqrf_n512("),
         Edit("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"geqrf\", &n512_geqrf); }\n", ""),
