@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness import bench, evaluate
+from harness import bench, child, evaluate
 from harness.bench import check, measure
 from harness.cases import KINDS, ROOT, Case
 from harness.errors import UserError
@@ -163,6 +163,21 @@ def test_a_false_clock_is_caught(submission, cpu_schedule):
         return h, t""")
     run = measure([path], [case()], schedule=SHORT)[0]
     assert run.status == "clock" and "the parent's clock says" in run.message
+
+
+@pytest.mark.parametrize(("says", "status"), [(["late", ""], "pass"), (["late", "late"], "clock")])
+def test_a_host_that_stalls_for_a_whole_case_costs_one_more_try(submission, cpu_schedule, monkeypatch, says, status):
+    """The try that is kept had a clock that agreed; it ran in another process, on other inputs under strict."""
+    workers, answers = [], iter(says)
+    monkeypatch.setattr(child.Worker, "late", lambda self, replies: workers.append(self) or next(answers))
+    seen: list[int] = []
+    make = evaluate.make_input
+    monkeypatch.setattr(evaluate.run_case, "__defaults__", (*evaluate.run_case.__defaults__[:-1],
+                                                            lambda c: seen.append(c.seed) or make(c)))
+    run = measure([submission("any", "return torch.geqrf(a)")], [case()], schedule=SHORT)[0]
+    assert run.status == status and ("first try was refused: late" in run.message) == (status == "pass")
+    assert len(workers) == 2 and workers[0] is not workers[1] and len(run.samples_ns) > 0
+    assert len(set(seen)) == len(seen)
 
 
 def test_a_wrong_answer_stays_one_whatever_the_clock_says(submission, cpu_schedule):
