@@ -97,6 +97,7 @@ class Timings:
         failed = [r for r in tried if not r.ok]
         self.failure = failed[0] if failed else None
         self.often = f" ({len(failed)} of {len(tried)} runs)" if 0 < len(failed) < len(tried) else ""
+        self.retried = next((r.message for r in tried if r.ok and r.message), "")  # bench's second try
         self.logs = {(r.session, r.round): math.log(r.mean_ns) for r in tried if r.ok and r.samples_ns}
 
     @property
@@ -158,6 +159,8 @@ def _row(case: str, base: Timings, new: Timings, anyway: bool, ceilings: rooflin
         row.reason = (new.failure.message or ", ".join(new.failure.flags)) + new.often
     elif base.failure:
         row.verdict = "fixed"
+    else:
+        row.reason = new.retried or base.retried
     return row
 
 

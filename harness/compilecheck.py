@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.cases import ROOT
+from harness.signs import text_of
 
 ARCHITECTURES = ("90a", "100a")
 CACHE = ROOT / ".kit" / "compiled"
@@ -25,7 +26,7 @@ def cuda_sources(text: str) -> list[str]:
     tree, known, inside, found = ast.parse(text), dict[str, str](), set[ast.AST](), list[str]()
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            value = _joined(statement.value, known)
+            value = text_of(statement.value, known)
             if value is not None:
                 known[statement.targets[0].id] = value
                 if isinstance(statement.value, ast.BinOp):
@@ -35,18 +36,6 @@ def cuda_sources(text: str) -> list[str]:
               if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in inside]
     return [s for s in found if "__global__" in s and "{" in s
             and not any(word in s for word in ("torch/", "ATen/", "at::", "torch::"))]
-
-
-def _joined(node: ast.expr, known: dict[str, str]) -> str | None:
-    """The value of a string, a name of one, or a sum of them."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _joined(node.left, known), _joined(node.right, known)
-        return None if left is None or right is None else left + right
-    return None
 
 
 def compile_check(path: Path, progress: Callable[[str], None]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Sign = tuple[str, Any, str]  # rule, the node (for its place), the fact
@@ -85,12 +85,14 @@ class Names:
         return node.id if isinstance(node, ast.Name) and node.id not in self.own and node.id not in self.of else ""
 
 
-def _text(node: ast.AST) -> str | None:
-    """The text of a literal, also of one that is put together from literals by +."""
+def text_of(node: ast.AST, known: Mapping[str, str] | None = None) -> str | None:
+    """The text of a literal, also of one that is put together by + from literals and the names in `known`."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
         return node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+    if isinstance(node, ast.Name):
+        return (known or {}).get(node.id)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _text(node.left), _text(node.right)
+        left, right = text_of(node.left, known), text_of(node.right, known)
         return None if left is None or right is None else left + right
     return None
 
@@ -116,7 +118,7 @@ def _sign(node: ast.AST, names: Names) -> Iterator[Sign]:
         if rule:
             yield rule, node, f"{ast.unparse(node)!r}"
     elif isinstance(node, ast.Constant | ast.BinOp):
-        text = _text(node)
+        text = text_of(node)
         for pattern, rule in LITERALS if text else ():
             hit = pattern.search(text or "")
             if hit:
@@ -144,13 +146,13 @@ def _call(node: ast.Call, names: Names) -> Iterator[Sign]:
         yield NAMES[builtin], node, f"{builtin}()"
     first = node.args[0] if node.args else None
     if full in ("importlib.import_module", "importlib.__import__") or builtin == "__import__":
-        name = _text(first) if first else None
+        name = text_of(first) if first else None
         rule = _module_rule(name) if name else "QR114"
         if rule:
             yield rule, node, f"import of {name or 'a computed name'!r}"
     if builtin in ("getattr", "setattr", "delattr", "vars") and first is not None:
         base = names.full(first)
-        attr = _text(node.args[1]) if len(node.args) > 1 else None
+        attr = text_of(node.args[1]) if len(node.args) > 1 else None
         if builtin == "vars" or builtin == "getattr":
             rule = NAMES.get(f"{base}.{attr}") or ATTRIBUTES.get(attr or "")
             if rule:

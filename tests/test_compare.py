@@ -150,6 +150,17 @@ def test_broken_fixed_missing():
     assert {"2 cases broken", "1 case fixed", "1 case missing"} <= set(c.notes)
 
 
+def test_a_second_try_is_said():
+    runs = session(rounds=4)
+    again = next(r for r in runs if r.file == "v02_b.py" and r.case == LABELS[0] and r.round == 2)
+    again.message = "a first try was refused: late"
+    c = pair(runs)
+    rows = by_case(c)
+    assert rows[LABELS[0]].verdict in ("same", "unclear") and rows[LABELS[0]].rounds == 4
+    assert {r.case: r.reason for r in c.rows if r.reason} == {LABELS[0]: again.message}
+    assert f"{LABELS[0]}: {rows[LABELS[0]].verdict}: {again.message}" in render.terminal([c])
+
+
 def test_one_wrong_round_breaks_a_case_and_the_harness_own_failure_does_not():
     runs = session(rounds=4)
     wrong = next(r for r in runs if r.file == "v02_b.py" and r.case == LABELS[0] and r.round == 2)
