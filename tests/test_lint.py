@@ -1,5 +1,6 @@
 """Lint: a minimal bad file for each rule, and silence on honest files."""
 import builtins
+import importlib.util
 import resource
 import subprocess
 import sys
@@ -15,6 +16,13 @@ HEADER = "#!POPCORN leaderboard qr_v2\n#!POPCORN gpu B200\n"
 IMPORTS = "import functools, os, sys, time\nimport torch\n"
 KERNEL = "def custom_kernel(data):\n    h, tau = torch.geqrf(data)\n    return h, tau\n"
 WORD = "str" + "eam"
+GUARD = importlib.util.find_spec("kernelguard") is not None  # a rented GPU box may lack it: lint says so, and goes on
+needs_guard = pytest.mark.skipif(not GUARD, reason="kernelguard is not installed")
+
+
+def ours(found):
+    """Without the notice that kernelguard is missing, where it is."""
+    return found if GUARD else [f for f in found if f.rule != "QR201"]
 
 
 def write(tmp_path, text, name="v99_x.py"):
@@ -64,6 +72,8 @@ LINE = {  # name: (rule, text, line, col, words of the message)
 @pytest.mark.parametrize("name", LINE)
 def test_rule_with_its_place(tmp_path, name):
     rule, text, line, col, says = LINE[name]
+    if rule == "QR010" and not GUARD:
+        pytest.skip("kernelguard is not installed")
     found = lint(write(tmp_path, text))
     hits = [f for f in found if f.rule == rule and says in f.message]
     assert hits, found
@@ -73,11 +83,11 @@ def test_rule_with_its_place(tmp_path, name):
 
 def test_every_place_of_the_letters_is_named(tmp_path):
     found = lint(write(tmp_path, HEADER + IMPORTS + KERNEL + f"# {WORD}{WORD} a {WORD.upper()}"))
-    assert [(f.line, f.col) for f in found] == [(8, 3), (8, 9), (8, 18)]
+    assert [(f.line, f.col) for f in ours(found)] == [(8, 3), (8, 9), (8, 18)]
 
 
 def test_extension(tmp_path):
-    assert [f.rule for f in lint(write(tmp_path, HEADER + IMPORTS + KERNEL, "v99_x.cu"))] == ["QR006"]
+    assert [f.rule for f in ours(lint(write(tmp_path, HEADER + IMPORTS + KERNEL, "v99_x.cu")))] == ["QR006"]
 
 
 def test_a_limit_is_not_exceeded_at_the_limit(tmp_path, no_guard):
@@ -91,6 +101,7 @@ def test_a_missing_guard_is_said(tmp_path, no_guard):
     assert (found.rule, found.severity) == ("QR201", "notice") and "not installed" in found.message
 
 
+@needs_guard
 def test_a_failing_guard_is_said(tmp_path, monkeypatch):
     import kernelguard
     monkeypatch.setattr(kernelguard, "analyze_code", lambda *a, **k: 1 / 0)
@@ -250,6 +261,7 @@ def test_sign_in_the_kernel(tmp_path, no_guard, rule, kernel):
     assert [f for f in found if f.rule == rule and f.severity == "flag"], found
 
 
+@needs_guard
 def test_what_the_guard_only_suspects_is_a_flag(tmp_path):
     found = lint(write(tmp_path, HEADER + IMPORTS + "from utils import clear_l2_cache\n" + KERNEL))
     assert {f.rule for f in found} == {"QR105", "QR119"}
@@ -396,12 +408,12 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("name", GOOD)
 def test_honest_files_are_silent(tmp_path, name):
-    assert lint(write(tmp_path, HEADER + IMPORTS + GOOD[name])) == []
+    assert ours(lint(write(tmp_path, HEADER + IMPORTS + GOOD[name]))) == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "submissions").glob("v*.py")), ids=lambda p: p.stem)
 def test_shipped_submissions_are_silent(path):
-    assert lint(path) == []
+    assert ours(lint(path)) == []
 
 
 # ---------------------------------------------------------------- the table, and the cost

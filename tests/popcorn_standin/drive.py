@@ -7,6 +7,7 @@ The second form saves each test the half second of imports; every run is still a
 environment, folder, streams and exit code.
 """
 import array
+import contextlib
 import json
 import os
 import socket
@@ -43,7 +44,8 @@ def child(request, streams):
 
 def serve(fd):
     import httpx  # noqa: F401
-    import kernelguard  # noqa: F401
+    with contextlib.suppress(ImportError):  # not on every GPU box
+        import kernelguard  # noqa: F401
 
     import harness.history
     import harness.lint
