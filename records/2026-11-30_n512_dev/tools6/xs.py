@@ -146,3 +146,21 @@ DEVICE void wgmma_w(float (&w)[GROUPS][4], Panel& c, uint32_t v, int quad0, bool
     b.b=b.b[:i]+'''    wgmma_w(w, c, tile_descriptor(tiles, 2048), quad0, full, pass == 1);
 '''+b.b[j:]
 def w_all0(b): w_all(b,0)
+def w32(b, skip=False):
+    t='''// The same as two products of N = 32, one behind the other.
+template <int TRANSPOSED, int N_STRIDE>
+DEVICE void wgmma_64_by_32(float (&d0)[4], float (&d1)[4], float (&d2)[4], float (&d3)[4], float (&d4)[4], float (&d5)[4],
+                           float (&d6)[4], float (&d7)[4], const uint32_t (&a)[4], uint32_t b%s) {
+  asm volatile(
+      "{.reg .b64 d,e; %smov.b64 d,{%%36,%%38}; mov.b64 e,{%%37,%%38};"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%%0,%%1,%%2,%%3,%%4,%%5,%%6,%%7,%%8,%%9,%%10,%%11,%%12,%%13,%%14,%%15},{%%32,%%33,%%34,%%35},d,1,1,1,%%39;%s"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%%16,%%17,%%18,%%19,%%20,%%21,%%22,%%23,%%24,%%25,%%26,%%27,%%28,%%29,%%30,%%31},{%%32,%%33,%%34,%%35},e,1,1,1,%%39;%s}"
+      : ACC4(d0), ACC4(d1), ACC4(d2), ACC4(d3), ACC4(d4), ACC4(d5), ACC4(d6), ACC4(d7)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(b + 4 * N_STRIDE / 16), "n"(N_STRIDE >> 4), "n"(TRANSPOSED)%s);
+}
+'''%((', bool all','.reg .pred p; setp.ne.u32 p,%40,0; ',' @!p bra DONE;\\n','\\n DONE: ',', "r"((int)all)') if skip else ('','','','',''))
+    i=b.b.index('template <int TRANSPOSED, int N_STRIDE>\nDEVICE void wgmma_32('); b.b=b.b[:i]+t+b.b[i:]
+    b.rep('''          wgmma_64<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], a[u], v_tiles + (8 * quad + 4 * u) * 64''','''          wgmma_64_by_32<0, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], a[u], v_tiles + (8 * quad + 4 * u) * 64'''+(', full' if skip else ''))
+def w32s(b): w32(b,True)
