@@ -19,7 +19,7 @@ Bound by   one term: v99. Two terms: three times the products of larfb and twice
 What is new:
   Gram     cores of H and L by turns in one tile, so that [H; L]'H takes both operands from shared memory, without ldmatrix
   larfb    C -= V W' loads all of its operands before the first product
-  two terms  the panel's products chunk by chunk through one function, H's address by CHUNKS: forms for which ptxas neither moves
+  two terms  the panel's products chunk by chunk through one function, H's address by Config: forms for which ptxas neither moves
            accumulators nor spills (n <= 768: 13 % faster)
 
 One source, compiled for one term and for two (FP16_TERMS), side by side. TWO_TERMS_TO = 1536 makes the file one of the FP32
@@ -1392,7 +1392,7 @@ __global__ void __launch_bounds__(K::THREADS, K::BYTES <= 115712 ? 2 : 1) geqrf_
         locate();
         auto h_column = [&]() {
           const int row = unit * 16 + 4 * me.q;
-          if constexpr (K::CHUNKS == 3)  // the same address; each form is the one with which ptxas does not spill
+          if constexpr (K::TERMS == 2 && K::CHUNKS == 3)  // the same address; each form is the one with which ptxas does not spill
             return p.h + (size_t)((uint32_t)block_index() / K::C) * (uint32_t)(n * p.ld) + (uint32_t)((first + local) * p.ld + row);
           else
             return p.h + ((size_t)(block_index() / K::C) * n + first + local) * p.ld + row;
