@@ -1,6 +1,6 @@
 #!POPCORN leaderboard qr_v2
 #!POPCORN gpu B200
-"""v114 small window by bytes: the window of blocks in shared memory is cut by their sizes, a group is read at once.
+"""v114 small window by bytes: the window of blocks in shared memory is cut by their sizes.
 
 Algorithm  n <= 32: geqr2, one warp a matrix, lane = column. Else left-looking in groups of 16 columns: load, larfb of all earlier blocks (mma) as
            I - E K E', geqr2 (Gram of 16 columns by mma, scalar recurrence for R, K and inv(U), V = E inv(U) by mma; column by column where a
@@ -333,15 +333,38 @@ struct Kernel {
   }
   DEVICE void load(int k) {
     for (int i = part; i < 17; i += 4) rows_of_r()[32 * i] = EMPTY;  // and the verdicts behind them
-    float c[OWN][2][4];
-    read(k, c);
-    float m0 = 0.f, m1 = 0.f;
-#pragma unroll
-    for (int i = 0; i < OWN; i++)
+    const int col = k * GROUP + g;
+    const bool in0 = col < p.n, in1 = col + 8 < p.n;
+    float m0 = 0.f, m1 = 0.f, held[OWN][2][4];
+    if constexpr (RING) {
+#pragma unroll 4
+    for (int s = part; s < p.steps; s += 4) {
+      float c[2][4];
+      const float* x = a + (size_t)(s * 16 + 2 * q) * p.n + col;
 #pragma unroll
       for (int t = 0; t < 2; t++)
 #pragma unroll
-        for (int e = 0; e < 2; e++) { m0 = fmaxf(m0, fabsf(c[i][t][e])); m1 = fmaxf(m1, fabsf(c[i][t][2 + e])); }
+        for (int e = 0; e < 2; e++) {
+          const bool in = s * 16 + t * 8 + 2 * q + e < p.n;
+          const float* y = x + (t * 8 + e) * p.n;
+          c[t][e] = in && in0 ? __ldg(y) : 0.f;
+          c[t][2 + e] = in && in1 ? __ldg(y + 8) : 0.f;
+        }
+      put(s, c);
+#pragma unroll
+      for (int t = 0; t < 2; t++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) { m0 = fmaxf(m0, fabsf(c[t][e])); m1 = fmaxf(m1, fabsf(c[t][2 + e])); }
+    }
+    } else {
+      read(k, held);
+#pragma unroll
+      for (int i = 0; i < OWN; i++)
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+#pragma unroll
+          for (int e = 0; e < 2; e++) { m0 = fmaxf(m0, fabsf(held[i][t][e])); m1 = fmaxf(m1, fabsf(held[i][t][2 + e])); }
+    }
     m0 = fmaxf(m0, __shfl_xor_sync(ALL, m0, 1)); m0 = fmaxf(m0, __shfl_xor_sync(ALL, m0, 2));
     m1 = fmaxf(m1, __shfl_xor_sync(ALL, m1, 1)); m1 = fmaxf(m1, __shfl_xor_sync(ALL, m1, 2));
     float* b = buffer();
@@ -356,13 +379,26 @@ struct Kernel {
       scale[hf] = __uint_as_float((uint32_t)(127 + 4 - e) << 23);
       unscale[hf] = __uint_as_float((uint32_t)(127 - 4 + e) << 23);
     }
-#pragma unroll
-    for (int i = 0; i < OWN; i++) {
+    if constexpr (RING) {
+#pragma unroll 1
+    for (int s = part; s < p.steps; s += 4) {
+      float c[2][4];
+      get(s, c);
 #pragma unroll
       for (int t = 0; t < 2; t++)
 #pragma unroll
-        for (int r = 0; r < 4; r++) c[i][t][r] *= scale[r >> 1];
-      if (part + 4 * i < p.steps) put(part + 4 * i, c[i]);
+        for (int r = 0; r < 4; r++) c[t][r] *= scale[r >> 1];
+      put(s, c);
+    }
+    } else {
+#pragma unroll
+      for (int i = 0; i < OWN; i++) {
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+#pragma unroll
+          for (int r = 0; r < 4; r++) held[i][t][r] *= scale[r >> 1];
+        if (part + 4 * i < p.steps) put(part + 4 * i, held[i]);
+      }
     }
   }
 
