@@ -59,15 +59,7 @@ BINDING_EDITS: dict[str, tuple[Edit, ...]] = {
         Edit("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"geqrf\", &n512_geqrf); }\n", ""),
     ),
     "large": (
-        Edit("std::vector<at::Tensor> geqrf_large(at::Tensor a, std::optional<at::Tensor> passes)",
-             "std::tuple<at::Tensor, at::Tensor> geqrf_large(at::Tensor a)"),
-        Edit("passes ? passes->data_ptr<int>() : nullptr", "nullptr"),
-        Edit("bool side_by_side(); Sizes sizes(int n, int batch); const char* run(const float*, float*, float*, void*, void*, void*, "
-             "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
-             " in the rest.\nstd::tuple<at::Tensor, at::Tensor> geqrf_large(",
-             "bool side_by_side(); Sizes sizes(int n, int batch); const char* run(const float*, float*, float*, void*, void*, void*, "
-             "int*, void*, int, int); }\n// H and tau of every matrix of the batch. n is padded to a multiple of 128 with zero rows and columns, which changes nothing"
-             " in the rest.\nstatic std::tuple<at::Tensor, at::Tensor> factor("),
+        Edit("std::vector<at::Tensor> geqrf_large(", "static std::tuple<at::Tensor, at::Tensor> factor("),
         Edit("bool side_by_side() { return large::side_by_side(); }\n",
              "std::optional<std::tuple<at::Tensor, at::Tensor>> geqrf_large(at::Tensor a) {\n  if (large::side_by_side()) return factor(a);\n"
              "  TORCH_WARN_ONCE(\"large: two kernels do not run side by side here (some profilers see to that): torch.geqrf serves its shapes\");\n"

@@ -30,17 +30,17 @@ class Assembled:
         return self.file.split("_")[0]
 
 
-ALL_SHAPES = Assembled("v57_all_shapes", parent="v55_all_shapes", families={
-    "small": Family("v113_small_lag", 1, 384),
-    "n512": Family("v120_n512_both_halves", 385, 512),
-    "mid": Family("v129_n1024_registers_kept", 513, 999, flags=("-DFP16_TERMS=2",), of="n1024"),
-    "n1024": Family("v129_n1024_registers_kept", 1000, 1536),
-    "large": Family("v126_large_drain", 1537, 4096),
+ALL_SHAPES = Assembled("v150_all_shapes", parent="v57_all_shapes", families={
+    "small": Family("v114_small_window_by_bytes", 1, 384),
+    "n512": Family("v117_n512_warpgroup_products", 385, 512),
+    "mid": Family("v122_n1024_gram_from_shared", 513, 999, flags=("-DFP16_TERMS=2",), of="n1024"),
+    "n1024": Family("v122_n1024_gram_from_shared", 1000, 1536),
+    "large": Family("v137_large_by_columns", 1537, 4096),
 })
-FP32_CLASS = Assembled("v58_fp32_class", parent="v57_all_shapes", families={
-    "small": Family("v113_small_lag", 1, 384),
-    "n512": Family("v120_n512_both_halves", 385, 512),
-    "n1024": Family("v129_n1024_registers_kept", 513, 1536, flags=("-DFP16_TERMS=2",)),
-    "large": Family("v126_large_drain", 1537, 4096),
+FP32_CLASS = Assembled("v151_fp32_class", parent="v150_all_shapes", families={
+    "small": Family("v114_small_window_by_bytes", 1, 384),
+    "n512": Family("v117_n512_warpgroup_products", 385, 512),
+    "n1024": Family("v122_n1024_gram_from_shared", 513, 1536, flags=("-DFP16_TERMS=2",)),
+    "large": Family("v137_large_by_columns", 1537, 4096),
 })
 FILES = {"all_shapes": ALL_SHAPES, "fp32_class": FP32_CLASS}
