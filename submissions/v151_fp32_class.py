@@ -8,7 +8,7 @@ Precision  FP32 in and out, every operand (V, C, W', T) in two FP16 terms, 22 bi
            the contest's norm-wise measure lets v150 reach 30 in a small column
 Shapes     ROUTES below; everything else, and every machine without CUDA: torch.geqrf
 Parent     v150_all_shapes
-Result     see records/
+Result     geomean 530.6 µs, 12/12 pass, NVIDIA H200, records/2026-11-30_v151_fp32_class
 Bound by   as v150; larfb has three products for one, and V, W and W' are twice the bytes
 
 How it works, in one page. The names are LAPACK's in every family: geqr2 makes a panel, larft its T, larfb applies a block.
