@@ -1,3 +1,4 @@
+import sys; sys.path.append("../../2026-11-30_n512two_dev/tools6")  # palone, pcut2, pconst stand there
 import palone,pcut2,pconst
 PLAN=open('/tmp/n512b/s6/plan.txt').read()
 def alone(b): palone.alone(b)
