@@ -97,7 +97,7 @@ class Timings:
         failed = [r for r in tried if not r.ok]
         self.failure = failed[0] if failed else None
         self.often = f" ({len(failed)} of {len(tried)} runs)" if 0 < len(failed) < len(tried) else ""
-        self.retried = next((r.message for r in tried if r.ok and r.message), "")  # bench's second try
+        self.second_tries = {(r.session, r.round): f"{side.file}: {r.message}" for r in tried if r.ok and r.message}
         self.logs = {(r.session, r.round): math.log(r.mean_ns) for r in tried if r.ok and r.samples_ns}
 
     @property
@@ -160,7 +160,8 @@ def _row(case: str, base: Timings, new: Timings, anyway: bool, ceilings: rooflin
     elif base.failure:
         row.verdict = "fixed"
     else:
-        row.reason = new.retried or base.retried
+        shared = base.logs.keys() & new.logs.keys() or base.logs.keys() | new.logs.keys()
+        row.reason = "; ".join(said for t in (base, new) for k, said in t.second_tries.items() if k in shared)
     return row
 
 

@@ -5,7 +5,7 @@
 Algorithm  as v150_all_shapes with two terms throughout, from the same sources; no mid: n1024 takes 513 to 1536
 Precision  FP32 in and out, every operand (V, C, W', T) in two FP16 terms, 22 bits; products hi hi + hi lo + lo hi with FP32
            accumulation; tighter guards. Column-wise scaled residual <= 1 (|Q R - A| of a column by n eps of its norm), where
-           the contest's norm-wise measure lets v150 reach 30 in a small column
+           the contest's norm-wise measure lets v150 reach 44 in a small column
 Shapes     ROUTES below; everything else, and every machine without CUDA: torch.geqrf
 Parent     v150_all_shapes
 Result     geomean 530.6 µs, 12/12 pass, NVIDIA H200, records/2026-11-30_v151_fp32_class

@@ -154,11 +154,18 @@ def test_a_second_try_is_said():
     runs = session(rounds=4)
     again = next(r for r in runs if r.file == "v02_b.py" and r.case == LABELS[0] and r.round == 2)
     again.message = "a first try was refused: late"
+    elsewhere = session(("v01_a.py",), rounds=1, name="other")  # a session that they do not share
+    for run in elsewhere:
+        run.message = "a first try was refused: elsewhere"
+    runs += elsewhere
     c = pair(runs)
     rows = by_case(c)
     assert rows[LABELS[0]].verdict in ("same", "unclear") and rows[LABELS[0]].rounds == 4
-    assert {r.case: r.reason for r in c.rows if r.reason} == {LABELS[0]: again.message}
-    assert f"{LABELS[0]}: {rows[LABELS[0]].verdict}: {again.message}" in render.terminal([c])
+    assert {r.case: r.reason for r in c.rows if r.reason} == {LABELS[0]: f"v02_b.py: {again.message}"}
+    assert f"{LABELS[0]}: {rows[LABELS[0]].verdict}: v02_b.py: {again.message}" in render.terminal([c])
+    both = next(r for r in runs if r.file == "v01_a.py" and r.case == LABELS[0] and r.round == 3)
+    both.message = again.message
+    assert by_case(pair(runs))[LABELS[0]].reason == f"v01_a.py: {again.message}; v02_b.py: {again.message}"
 
 
 def test_one_wrong_round_breaks_a_case_and_the_harness_own_failure_does_not():
